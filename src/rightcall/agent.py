@@ -36,7 +36,7 @@ from rightcall.loop.agent_config import (
     user_message,
 )
 from rightcall.loop.events import RunStream
-from rightcall.loop.handoffs import find_agent, read_handoffs
+from rightcall.loop.handoffs import find_agent, handoff_tool, read_handoffs
 from rightcall.loop.inner_runs import nesting_of, rules_below
 from rightcall.loop.observers import with_outer_observers
 from rightcall.loop.output_checks import with_check
@@ -158,7 +158,7 @@ class Agent(Generic[Deps, Answered]):
         """Add agents that its runs may be handed over to, such as one that hands over to this one."""
         added = read_handoffs(handoffs, self.output)
         config = self._config
-        tools = Toolbox(config.tools, [each.tool for each in added])
+        tools = Toolbox(config.tools, [handoff_tool(each) for each in added])
         self._config = replace(config, handoffs=(*config.handoffs, *added), tools=tools)
         self.tools = self._config.toolbox()
         self._setup = self._config.compose(self._executor, self._config.mode)

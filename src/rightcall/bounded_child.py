@@ -79,9 +79,6 @@ def _receive_exactly(line: socket.socket, length: int) -> bytes | None:
     return b"".join(parts)
 
 
-# The caller's side.
-
-
 class ChildAnswer(Struct, frozen=True):
     """A child's answer to one request."""
 
@@ -226,9 +223,6 @@ class Children:
             self._idle = []
         for child in idle:
             child.end()
-
-
-# The child's side.
 
 
 def set_alarm(seconds: float) -> None:

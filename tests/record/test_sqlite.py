@@ -11,8 +11,8 @@ import pytest
 import rightcall as rc
 from rightcall.core.entry import RequestSent
 from rightcall.errors import JournalError
-from rightcall.record.journal_file import run_async
 from rightcall.record.sqlite import SqliteJournal
+from rightcall.record.waits import run_async
 from rightcall.testing import ScriptedModel
 
 FIRST = RequestSent(key="t1.model", messages=1)

@@ -160,7 +160,7 @@ async def test_a_disk_that_is_slow_to_sync_holds_up_its_run_and_nobody_else(tmp_
 
 
 async def test_after_the_patience_the_error_names_the_file_and_how_long_was_waited(path, monkeypatch):
-    monkeypatch.setattr("rightcall.record.journal_file.PATIENCE", 0.1)
+    monkeypatch.setattr("rightcall.record.waits.PATIENCE", 0.1)
     desk = Desk()
     with KINDS[path.suffix](path) as journal:
         with locked(path, 20), pytest.raises(rc.errors.JournalLocked) as caught:

@@ -1,4 +1,9 @@
-"""The life of one batch: planned, submitted once, polled, and its results recorded."""
+"""The life of one batch: planned, submitted once, polled, and its results recorded.
+
+What is recorded in a journal as steps (the plan, each submission, each result, the end) suffices to
+continue in another process. A submission is recorded before and after it is made, so that if only the
+first record exists, the batch is searched for at the vendor and not submitted again.
+"""
 
 import asyncio
 import time
@@ -139,11 +144,6 @@ def _check(agent: Agent[Any, Any], setup: Setup) -> None:
             "has some; give an agent without them"
         )
 
-
-# The records of a batch in a journal, as steps: the plan, each submission, each result, the end.
-# They suffice to continue in another process. A submission is recorded before and after it is made,
-# so that if only the first record exists, the batch is searched for at the vendor and not submitted
-# again.
 
 Known = TypeVar("Known")
 

@@ -2,6 +2,8 @@
 
 An observer writes it, so that a failing disk does not stop a conversation. It is bounded, and only its
 owner may read it. ``rightcall journal`` shows it like any other.
+
+The journal file and the run that a user named are found here, too.
 """
 
 import asyncio
@@ -43,7 +45,7 @@ from rightcall.core.ports import Journal
 from rightcall.durable.engine import is_store
 from rightcall.errors import JournalError, ReplayError, UsageError
 from rightcall.loop.replay import replay
-from rightcall.record.journal_file import FileJournal
+from rightcall.record.file_journal import FileJournal
 from rightcall.record.sqlite import SqliteJournal
 from rightcall.record.steps import stop_of, unfold_entries
 from rightcall.record.transcript_markdown import markdown_lines
@@ -178,9 +180,6 @@ def _unfinished_transcript(entries: tuple[Entry, ...]) -> Transcript:
         elif isinstance(entry, MessagesDelivered):
             messages += entry.messages
     return tuple(messages)
-
-
-# Finds the journal file and the run that a user named.
 
 
 def journal_and_run(words: list[str]) -> tuple[str, str | None]:

@@ -31,7 +31,7 @@ from rightcall.core.tool import Tool, object_schema
 from rightcall.declare.function import FunctionTool
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError, UsageError
-from rightcall.record.journal_file import FileJournal
+from rightcall.record.file_journal import FileJournal
 from rightcall.record.journal_kinds import JOURNAL_ENDINGS, kind_by_name
 from rightcall.wire.history import ChatHistory, from_messages
 
@@ -269,10 +269,6 @@ def load_module(path: Path) -> ModuleType:
     return module
 
 
-# Parses ``--schema`` to a JSON Schema: a file, the schema itself, or a short list of names. The
-# short form is ``name, age int, bio: in one sentence``: a name, optionally a type, optionally a
-# colon and a description; separated by commas or, if there are several lines, one on each.
-
 MAX_SCHEMA = 1024 * 1024
 _TYPES: dict[str, JsonObject] = {
     "str": {"type": "string"},
@@ -286,7 +282,12 @@ _FIELD = re.compile(
 
 
 def read_schema(given: str) -> JsonObject:
-    """The JSON Schema of an option's value."""
+    """The JSON Schema of an option's value.
+
+    It is a file, the schema itself, or a short list of names: ``name, age int, bio: in one sentence``.
+    Each has a name, optionally a type, optionally a colon and a description; they are separated by
+    commas or, if there are several lines, one on each.
+    """
     text = given.strip()
     if text.startswith("{"):
         return _parse_schema(text, "--schema")

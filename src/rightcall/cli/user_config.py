@@ -2,6 +2,9 @@
 
 Kept in ``config.json`` under the XDG configuration directory. Only the command line reads it; the
 library does not.
+
+Keys that the user stores for the command line are in a file that only they may read. An environment
+variable takes precedence. Only the command line reads that file, too, and passes the key on.
 """
 
 import difflib
@@ -65,10 +68,6 @@ def keeps_conversations() -> bool:
     """Whether conversations are kept, so that they can be continued."""
     return not os.environ.get(NO_LOG_VARIABLE) and read_settings().log
 
-
-# Keys that the user stores for the command line, in a file that only they may read. An environment
-# variable takes precedence. Only the command line reads the file and passes the key on; a program
-# that uses the library never reads it.
 
 MOST_CHARACTERS = 10_000
 

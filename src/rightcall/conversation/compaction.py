@@ -410,15 +410,16 @@ def describe_compaction(entry: HistoryCompacted) -> str:
     return f"{did}: {entry.before:,} tokens became {entry.after:,}"
 
 
-# The vendors' own: a member of the request's body, in the vendor's words. What the vendor makes of it
-# comes back as a part of the reply that this library keeps and sends back as it is.
-
 _FEWEST_AT_ANTHROPIC = 50_000
 """https://platform.claude.com/docs/en/build-with-claude/compaction#trigger-configuration"""
 
 
 def _with_vendor_compaction(setup: Setup, settings: Compaction) -> Setup:
-    """Returns the setup with the vendor's own compaction asked for; nothing is left out here."""
+    """Returns the setup with the vendor's own compaction asked for; nothing is left out here.
+
+    It is a member of the request's body, in the vendor's words. What the vendor makes of it comes back
+    as a part of the reply that this library keeps and sends back as it is.
+    """
     assert setup.window is not None
     dialect = getattr(getattr(setup.model, "dialect", None), "name", "")
     tokens = int(setup.window.tokens * settings.at)

@@ -24,8 +24,8 @@ from rightcall.core.sanitize import encodable_json
 from rightcall.errors import ConversationBusy, JournalError, UsageError
 from rightcall.gate.executor import checked_async
 from rightcall.loop.result import RunResult
-from rightcall.record.journal_file import off_loop
 from rightcall.record.transcript_markdown import markdown_lines
+from rightcall.record.waits import off_loop
 
 _PAUSE = 0.05
 """Seconds between two tries to lock a conversation that another process has locked."""

@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from rightcall.core.optional_libraries import require
 from rightcall.errors import JournalError, RunHeld, UsageError
-from rightcall.record.journal_file import RunLock, folder_of, off_loop, remove_folder
+from rightcall.record.run_lock import RunLock, folder_of, remove_folder
+from rightcall.record.waits import off_loop
 
 T = TypeVar("T")
 Query: TypeAlias = Callable[..., list[tuple[Any, ...]]]

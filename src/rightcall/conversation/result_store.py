@@ -13,7 +13,7 @@ from msgspec import DecodeError, Struct, json
 from rightcall.core.options import check_keywords
 from rightcall.core.ports import AsyncJournal, Journal
 from rightcall.errors import JournalError, UsageError
-from rightcall.record.journal_file import FileJournal
+from rightcall.record.file_journal import FileJournal
 from rightcall.record.memory import MemoryJournal
 from rightcall.record.redact import redact_text
 

@@ -11,6 +11,9 @@ Effect: TypeAlias = Literal["pure", "read", "idempotent", "write"]
 """Whether a call is safe to run again: no effect and the same result (pure), no effect (read), the same
 end state (idempotent), or a second act (write)."""
 
+EFFECT_FREE = frozenset(["pure", "read"])
+"""The effects of tools whose calls may be cut off, run in vain, or run again, as they change nothing."""
+
 Reach: TypeAlias = Literal["nothing", "user", "outside"]
 """What a tool touches: nothing, the user's own data, or the world outside."""
 

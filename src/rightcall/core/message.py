@@ -211,8 +211,6 @@ _MUCH = 256 * 1024
 """Bytes of a file that take so long to encode that the event loop would be blocked."""
 
 
-# Tokens are estimated without a tokenizer.
-
 _PER_TOOL = 12
 """What a tool definition adds around its name, description and schema, in the vendors' formats."""
 _PER_MESSAGE = 8

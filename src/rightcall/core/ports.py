@@ -1,4 +1,9 @@
-"""The interfaces that the core expects of other code, as Protocols."""
+"""The interfaces that the core expects of other code, as Protocols.
+
+Observers around a run are shown segments of it. A plain observer is called after something has
+happened; one around it is called before it begins, so that the context that it sets, such as the
+current span, applies to everything inside: a tool's own code, a thread, a request, an inner run.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -267,11 +272,6 @@ class RunInbox(Protocol):
         """Take no more messages: the run is over."""
 
 
-# What observers around a run are shown. A plain observer is called after something has happened; one
-# around it is called before it begins, so that the context that it sets, such as the current span,
-# applies to everything inside: a tool's own code, a thread, a request, an inner run.
-
-
 class RunSegment(Struct, frozen=True, kw_only=True, eq=False):
     """A run, from its start or its resumption to its end, a pause or an error."""
 
@@ -404,13 +404,12 @@ class Clock(Protocol):
         """Wait."""
 
 
-# Replies that a model has begun at its vendor and not fetched yet. A model that answers in the
-# background reports what it began. The run records it, and a later attempt at the run continues
-# with it instead of asking again.
-
-
 class BackgroundReplies(Protocol):
-    """Stores what was begun for one request."""
+    """Stores what was begun for one request.
+
+    A model that answers in the background reports what it began at its vendor. The run records it, and
+    a later attempt at the run continues with it instead of asking again.
+    """
 
     def last_id(self, model: str, /) -> str:
         """Returns the id of what this model began last in an earlier attempt; empty if nothing."""

@@ -92,7 +92,7 @@ def question(proposal: Proposal, columns: int = COLUMNS) -> str:
 
 @check_keywords("rc.trust.question_lines")
 def question_lines(proposal: Proposal, columns: int = COLUMNS) -> tuple[QuestionLine, ...]:
-    """The same text as ``Line`` objects."""
+    """The same text as ``QuestionLine`` objects."""
     return tuple(_lines(proposal, columns))
 
 

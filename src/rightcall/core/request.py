@@ -1,4 +1,8 @@
-"""A request to a model, and its options."""
+"""A request to a model, and its options.
+
+The other side is here, too: a client's request to a server of models, and the answer. The server half
+of a dialect makes these values, which are all that the serving code knows of it.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, TypedDict
@@ -202,9 +206,6 @@ class Profile(Struct, frozen=True, kw_only=True, gc=False, metaclass=TypeChecked
     has_another: bool = False
     """Whether there is a fallback model, which can be asked again when an answer broke off."""
 
-
-# The other side: a client's request to a server of models, and the answer. The server half of a dialect
-# makes these values, which are all that the serving code knows of it.
 
 Framing: TypeAlias = Literal["sse", "array"]
 """How a stream is framed: as server-sent events, or as the items of one JSON array."""

@@ -4,6 +4,10 @@ A validator holds its thread, and no deadline stops it. Two kilobytes of ``anyOf
 the work with each level. So a schema's cost is estimated when it is compiled, and that of a large or
 deep value before it is validated. The count is how often one place of a value is visited, at each depth,
 at most.
+
+Look-around and back-references are matched by backtracking, which on a long text can take minutes.
+Schema generators use them all the same (Zod does, for e-mail addresses), so such patterns are not
+refused, but held to short texts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,10 +18,6 @@ import jsonschema_rs
 
 from rightcall.core.jsontext import JsonObject, JsonValue, shorten, size_of
 from rightcall.core.references import ReferenceResolver, SchemaNode
-
-# Look-around and back-references are matched by backtracking, which on a long text can take minutes.
-# Schema generators use them all the same (Zod does, for e-mail addresses), so such patterns are not
-# refused, but held to short texts.
 
 BACKTRACKS = 100
 """How often such a pattern may backtrack; after that it does not match."""

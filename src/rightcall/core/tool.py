@@ -1,4 +1,7 @@
-"""A tool: spec, handler, limits and security facts."""
+"""A tool: spec, handler, limits and security facts.
+
+A tool that contradicts itself is refused when it is made.
+"""
 
 import inspect
 import re
@@ -390,8 +393,6 @@ class CheckedCall(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=Tru
     model used as a tool, the instance."""
     repairs: tuple[Repair, ...] = ()
 
-
-# A tool that contradicts itself is refused when it is made.
 
 GRAMMARS = ("lark", "regex")
 """The grammar notations that vendors support."""

@@ -237,8 +237,6 @@ def _origin(found: Tool) -> str:
     return f"{module}.{function.__qualname__}"
 
 
-# Settings for sending less of the tools: short descriptions, and tools that the model searches for.
-
 SEARCH = "search_tools"
 LOOKUP = "tool_lookup"
 SKILL = "skill"
@@ -278,8 +276,6 @@ class Defer(Struct, frozen=True, kw_only=True, eq=False, metaclass=TypeCheckedMe
                 f"rc.tools.Defer(limit={self.limit}, tokens={self.tokens}): a search finds at least 1"
             )
 
-
-# How many tools and tokens are too many, and what to do about it.
 
 Level: TypeAlias = Literal["fine", "note", "warning", "over"]
 LEVELS: tuple[Level, ...] = ("fine", "note", "warning", "over")

@@ -1,6 +1,9 @@
 """Reads a file of cases: JSON Lines, a JSON array, YAML, or the Berkeley set's own format.
 
 Errors name the file and the number of the case.
+
+Files of tool definitions, from which distractor tools are drawn, may have any vendor's format, be the
+result of an MCP server's ``tools/list``, or a list of servers that each have ``tools``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -247,10 +250,6 @@ def _history(value: JsonValue) -> Transcript:
         raise UsageError('a system message goes into "system"')
     return said.messages
 
-
-# Reads a file of tool definitions, and draws distractor tools from it. Definitions may have any
-# vendor's format, be the result of an MCP server's ``tools/list``, or a list of servers that each
-# have ``tools``.
 
 _DECLARATIONS = ("functionDeclarations", "function_declarations")
 

@@ -1,4 +1,9 @@
-"""Cases: what an eval asks, and which calls are right."""
+"""Cases: what an eval asks, and which calls are right.
+
+A reply is judged by which tools were called, and with what arguments, each separately. Nothing is run.
+Possible answers are compared as by the Berkeley set's own checker: words without white space, case and
+punctuation, numbers as numbers.
+"""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -66,10 +71,6 @@ class Case(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether any expected call constrains its arguments."""
         return any(each.judges_arguments for each in self.calls)
 
-
-# Judges a reply to a case: which tools were called, and with what arguments. Nothing is run. The
-# choice and the arguments are judged separately. Possible answers are compared as by the Berkeley
-# set's own checker: words without white space, case and punctuation, numbers as numbers.
 
 _PUNCTUATION = re.compile(r"[ ,./\-_*^]")
 

@@ -10,8 +10,6 @@ from html import escape
 from rightcall.core.sanitize import printable
 from rightcall.evals.scores import Comparison, PairedMeasure, Scores, Share
 
-# Draws shares as a plain SVG chart: a bar for each, and a line for its confidence interval.
-
 _WIDTH = 760
 _NAMES = 200
 _VALUES = 130
@@ -22,7 +20,10 @@ _MOST_LETTERS = 30
 
 
 def draw_bars(groups: Sequence[tuple[str, Mapping[str, Share]]]) -> str:
-    """An SVG: one colour for each group, and its bars below its title."""
+    """An SVG: one colour for each group, and its bars below its title.
+
+    Each bar has a line for its confidence interval.
+    """
     height = sum(_TITLE + _BAR * len(shares) for _, shares in groups) + 30
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" '

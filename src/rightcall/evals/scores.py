@@ -1,4 +1,7 @@
-"""Computes figures from verdicts: right by tool, confusions, invented names, the cost."""
+"""Computes figures from verdicts: right by tool, confusions, invented names, the cost.
+
+Confidence intervals, and the test of two shares of the same questions, are exact, without a library.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +14,6 @@ from msgspec.structs import replace
 from rightcall.core.parts import Usage
 from rightcall.errors import UsageError
 from rightcall.evals.judgement import Verdict
-
-# Confidence intervals, and a test of two shares of the same questions. Exact, without a library.
 
 _Z = 1.959963984540054
 """The normal distribution's 97.5% quantile, for a two-sided 5%."""
@@ -142,12 +143,6 @@ def _share_of_arguments(verdicts: Sequence[Verdict]) -> Share:
     return Share(sum(judged), len(judged))
 
 
-# Tests whether the second of two configurations answers the same questions worse. The same
-# questions were asked both times, so only those count on which the two differ. McNemar's exact test
-# gives the probability of their split by chance. It is applied to all questions, and to each tool's
-# own: if one tool is called less, others are called more, and the total would hide it. That many
-# tests find something by chance, which Holm's correction accounts for.
-
 ALPHA = 0.05
 """The significance level: a split with a smaller p counts as a difference."""
 
@@ -191,7 +186,13 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 
 def compare(before: Scores, after: Scores, *, alpha: float = ALPHA) -> Comparison:
-    """Compare the second with the first; both must be of the same cases."""
+    """Compare the second with the first; both must be of the same cases.
+
+    The same questions were asked both times, so only those count on which the two differ. McNemar's
+    exact test gives the probability of their split by chance. It is applied to all questions, and to
+    each tool's own: if one tool is called less, others are called more, and the total would hide it.
+    That many tests find something by chance, which Holm's correction accounts for.
+    """
     if [each.id for each in before.verdicts] != [each.id for each in after.verdicts]:
         raise UsageError("a comparison needs the same cases both times, in the same order")
     if not 0 < alpha < 1:

@@ -2,6 +2,12 @@
 
 asyncio's semaphore cannot be acquired without a coroutine, which every tool call would pay for, and it
 belongs to one event loop. Nothing here blocks a thread: who waits is woken on its own event loop.
+
+Three limits protect three things. A run's calls share the run's slots, so that a reply with a hundred
+calls does not start them all; other runs do not wait for them. A tool's ``concurrency`` or ``rate``
+protects something outside, so it holds for the tool in this process, whatever agents, runs, event loops
+and threads call it. Blocking functions take threads, of which a process has a fixed number
+(``Threads``).
 """
 
 import asyncio
@@ -195,12 +201,6 @@ class CallPace:
             return 0.0
 
 
-# Runs blocking functions in threads that can be abandoned. The threads are daemons: one that never
-# ends blocks neither the event loop nor the exit of the process. A thread cannot be killed, so an
-# abandoned job keeps running and its result is ignored. It is counted until it ends, and can check
-# ``AbandonableJob.abandoned``, which a tool sees as ``Context.is_cancelled``.
-
-
 IDLE_SECONDS = 10.0
 MAX_ABANDONED = 64
 """The number of stuck threads above which no new ones are started."""
@@ -241,7 +241,13 @@ class AbandonableJob:
 
 
 class Threads:
-    """A pool of daemon threads that grows with the number of jobs."""
+    """A pool of daemon threads that grows with the number of jobs.
+
+    The threads are daemons: one that never ends blocks neither the event loop nor the exit of the
+    process. A thread cannot be killed, so an abandoned job keeps running and its result is ignored. It
+    is counted until it ends, and can check ``AbandonableJob.abandoned``, which a tool sees as
+    ``Context.is_cancelled``.
+    """
 
     def __init__(self) -> None:
         self.slots = ProcessSemaphore(MOST)
@@ -356,14 +362,6 @@ def _tell(
 
 _threads = Threads()
 _in_a_tool = contextvars.ContextVar("rightcall: in a tool", default=False)
-
-
-# Limits how many calls run at once, and how often: what a call waits for before it starts. Three
-# limits protect three things. A run's calls share the run's slots, so that a reply with a hundred
-# calls does not start them all; other runs do not wait for them. A tool's ``concurrency`` or
-# ``rate`` protects something outside, so it holds for the tool in this process, whatever agents,
-# runs, event loops and threads call it. Blocking functions take threads, of which a process has a
-# fixed number (``Threads``).
 
 
 RUN_CONCURRENCY = 16

@@ -2,9 +2,10 @@
 
 A call passes four stages::
 
-    check    parse and validate the raw text: a checked call, or an outcome    check.py
+    check    parse and validate the raw text: a checked call, or an outcome    call_check.py
     decide   ask the policy, the trust rules and a person whether to run it    here
-    run      run it between the hooks, within the tool's limits                executor.py
+    run      run it between the hooks,                                         here
+             within the tool's limits                                          executor.py
     render   turn the outcome into the text that the model reads               render.py
 
 An agent, ``run_calls`` and the MCP server differ only in who is asked, what is recorded and how a call
@@ -66,40 +67,6 @@ from rightcall.trust.tally import collect_uses
 if TYPE_CHECKING:
     from rightcall.trust.guard import Guard
     from rightcall.trust.rules import Screen
-
-
-async def _reconcile(
-    checked: CheckedCall, execute: Callable[[CheckedCall], Awaitable[Execution]]
-) -> Execution | None:
-    """Ask a tool what became of a call that may have run before a crash.
-
-    Returns the call's execution; None if its tool knows that it did not happen, so that it may run. If
-    the tool cannot tell, or fails, the call counts as interrupted: the model reads that it may have run.
-    """
-    call = checked.call
-    reconcile = checked.tool.reconcile
-    if reconcile is None:
-        return not_run(call, Interrupted())
-    answers: list[Any] = []
-
-    def ask(context: Context[Any], **_: Any) -> Any:
-        answer = reconcile(context.key)
-        if isawaitable(answer):
-            return wait_for(answer)
-        answers.append(answer)
-        return answer
-
-    async def wait_for(answer: Awaitable[Any]) -> Any:
-        answers.append(await answer)
-        return answers[-1]
-
-    # Run like the tool itself: under its limits, and with its result rendered like the tool's own.
-    found = await execute(replace(checked, tool=checked.tool.replace(handler=ask), bound={}))
-    if not isinstance(found.outcome, Returned):
-        return not_run(call, Interrupted())
-    if answers[-1] is None:
-        return None
-    return found
 
 
 Policy: TypeAlias = Callable[[CheckedCall], Decision | None]
@@ -369,6 +336,40 @@ class Gate(Struct, frozen=True, kw_only=True, eq=False):
             case Rewrite(arguments):
                 rewritten = replace(checked.call, arguments=dump(arguments), form="json")
                 return await check_aside(rewritten, self.tools)
+
+
+async def _reconcile(
+    checked: CheckedCall, execute: Callable[[CheckedCall], Awaitable[Execution]]
+) -> Execution | None:
+    """Ask a tool what became of a call that may have run before a crash.
+
+    Returns the call's execution; None if its tool knows that it did not happen, so that it may run. If
+    the tool cannot tell, or fails, the call counts as interrupted: the model reads that it may have run.
+    """
+    call = checked.call
+    reconcile = checked.tool.reconcile
+    if reconcile is None:
+        return not_run(call, Interrupted())
+    answers: list[Any] = []
+
+    def ask(context: Context[Any], **_: Any) -> Any:
+        answer = reconcile(context.key)
+        if isawaitable(answer):
+            return wait_for(answer)
+        answers.append(answer)
+        return answer
+
+    async def wait_for(answer: Awaitable[Any]) -> Any:
+        answers.append(await answer)
+        return answers[-1]
+
+    # Run like the tool itself: under its limits, and with its result rendered like the tool's own.
+    found = await execute(replace(checked, tool=checked.tool.replace(handler=ask), bound={}))
+    if not isinstance(found.outcome, Returned):
+        return not_run(call, Interrupted())
+    if answers[-1] is None:
+        return None
+    return found
 
 
 async def _run_guarded(guard: "Guard", checked: CheckedCall, execute: Execute) -> Execution:

@@ -4,6 +4,10 @@ A returned value becomes text as it is, media as media, and everything else comp
 tool's limits. No exception's repr, no traceback and no secret passes here: an unforeseen failure becomes
 one neutral sentence. Untrusted text is JSON-encoded inside an envelope that names its source and that it
 cannot close.
+
+A tool's exception becomes text, too: for the record, and for the model if the tool is declared so. Its
+message may come from anybody: the developer, a library, a server's reply. It is cut to a limit, and
+anything that looks like a secret is redacted, wherever it is used.
 """
 
 import io
@@ -400,11 +404,6 @@ def _media(value: Any, limits: Limits) -> Media | None:
             return Media(buffer.getvalue(), "image/png")
         case _:
             return None
-
-
-# Turns a tool's exception into text: for the record, and for the model if the tool is declared so.
-# An exception's message may come from anybody: the developer, a library, a server's reply. It is
-# cut to a limit, and anything that looks like a secret is redacted, wherever it is used.
 
 
 MOST_WORDS = 500

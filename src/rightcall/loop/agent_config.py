@@ -45,7 +45,13 @@ from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.gate import check_approver
 from rightcall.gate.hooks import NO_HOOKS, chain_hooks
 from rightcall.log import logger
-from rightcall.loop.handoffs import HANDED_OVER, ReachableTools, read_handed_over, read_handoffs
+from rightcall.loop.handoffs import (
+    HANDED_OVER,
+    ReachableTools,
+    handoff_tool,
+    read_handed_over,
+    read_handoffs,
+)
 from rightcall.loop.inner_runs import check_inner_tools
 from rightcall.loop.output_checks import form_with_check
 from rightcall.loop.result import RunResult, with_output
@@ -201,7 +207,7 @@ class AgentConfig(Struct, frozen=True, kw_only=True, eq=False):
             window=window,
             needs=_needed_by(offered.tools),
             large_results=self.large_results,
-            handoffs={each.tool.name: each for each in self.handoffs},
+            handoffs={handoff_tool(each).name: each for each in self.handoffs},
             **self.fixed,
         )
         if setup.compact is not None:
@@ -365,7 +371,7 @@ def read_options(
     handoffs: tuple[Handoff, ...] = ()
     if given_handoffs := options.get("handoffs"):
         handoffs = read_handoffs(given_handoffs, output)
-        tools = [tools, [each.tool for each in handoffs]]
+        tools = [tools, [handoff_tool(each) for each in handoffs]]
     if not any(True for _ in _live_in(tools)):
         # So that functions are declared once, and not for each use of the tools.
         tools = Toolbox(tools)
@@ -568,12 +574,6 @@ def _live_in(source: ToolSource) -> Iterator[LiveTools]:
         yield source
 
 
-# Refuses a vendor's tool in ``vendor_tools`` that the caller must run, if there is no tool for it.
-# The vendor defines such a tool, its model calls it, and then the run waits for a result. So
-# ``vendor_tools`` may hold one only if the agent has a tool of that name; otherwise an error is
-# raised before anything is sent.
-
-
 _DECLARE: Mapping[str, str] = {
     "bash": 'rc.builtin.shell(signature="anthropic")',
     "text_editor": "rc.builtin.text_editor(root)",
@@ -588,7 +588,11 @@ _DECLARE: Mapping[str, str] = {
 
 
 def check_vendor_tools(setup: Setup) -> None:
-    """Raise UsageError for a vendor's tool whose calls no tool here would answer."""
+    """Raise UsageError for a vendor's tool whose calls no tool here would answer.
+
+    The vendor defines such a tool, its model calls it, and then the run waits for a result. So
+    ``vendor_tools`` may hold one only if the agent has a tool of that name.
+    """
     given = setup.options.get("vendor_tools")
     if given is None:
         return

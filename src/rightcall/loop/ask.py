@@ -41,7 +41,262 @@ from rightcall.loop.time_limits import TimeLimits
 from rightcall.record.steps import recorded_entry
 from rightcall.request.endpoint import close_stream, event_groups
 
-# Collects a reply while it streams, and enforces the limits on its size.
+_LONGEST_WORD = 500
+"""The most characters that are kept of the reason why a reply broke off."""
+_LONGEST_TURN = 0.05
+"""Seconds for which a stream with data always ready is read before other tasks get a turn."""
+
+
+class ModelQuestion(Struct, frozen=True, kw_only=True, eq=False):
+    """One request to the model, and what is needed while the reply streams."""
+
+    key: str
+    request: Request
+    seconds: float | None
+    """Seconds that are left of the run's time."""
+    limits: TimeLimits
+    emit: Emit | None
+    speculation: Speculation | None
+    """Starts calls while the reply still streams; None if none may be."""
+    position: int
+    """The reply's index in the transcript."""
+    ids: Collection[str]
+    """Call ids that the transcript holds already."""
+    offer: tuple[str, ...] | None = None
+    """The only tools that the reply may call; None for all that the run has."""
+    tainted: bool | None = None
+    """Whether the run has read untrusted text; None without a guard."""
+
+
+async def ask(setup: Setup, question: ModelQuestion) -> Entry:
+    """Returns the model's reply, whole or partial, as an entry; or a hook's veto, as a StepDone."""
+    started = setup.clock.now()
+    if setup.around:
+        with around(setup.around, ModelExchange, question.key, setup.model, question.request) as span:
+            received = await _receive(setup, question)
+            span.set_end(ExchangeEnd(received.reply, received.first))
+    else:
+        received = await _receive(setup, question)
+    reply = received.reply
+    notes: tuple[User, ...] = ()
+    if setup.hooks is not NO_HOOKS and setup.hooks.has("after_model"):
+        answer = await setup.hooks.after_model(reply)
+        if isinstance(answer, Veto):
+            return StepDone(key=question.key, value=answer.reason)
+        notes = answer
+    seconds = setup.clock.now() - started
+    if run_logger.isEnabledFor(INFO):
+        _log(setup.run, question.key, reply, seconds)
+    if not received.in_time:
+        # The two clocks may differ a little; the run's time must count as used up.
+        seconds = max(seconds, question.seconds or 0.0)
+    if question.tainted is not None:
+        reply = replace(reply, tainted=question.tainted)
+    return ReplyReceived(
+        key=question.key,
+        reply=reply,
+        seconds=seconds,
+        raw=received.raw,
+        passed_over=received.passed_over,
+        notes=notes,
+        offer=question.offer,
+    )
+
+
+def _log(run: str, key: str, reply: Reply, seconds: float) -> None:
+    names = ", ".join(shorten(call.name) for call in reply.calls) or "none"
+    spent = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
+    run_logger.info(
+        "run %s, %s: %s after %.1f s, %s; calls: %s", run, key, reply.stop, seconds, spent, names
+    )
+
+
+class _Received(Struct, frozen=True, eq=False):
+    """A reply, whole or partial; whether it came in time; its bytes, if kept; when it began."""
+
+    reply: Reply
+    in_time: bool
+    raw: bytes | None
+    passed_over: tuple[ModelChange, ...]
+    first: float | None
+
+
+async def _receive(setup: Setup, question: ModelQuestion) -> _Received:
+    """Read the reply's stream to its end, or to where it breaks off or time is up."""
+    draft = ReplyDraft()
+    broke = "no end"
+    noted = NotedReplies(setup.steps, question.key)
+    stream = setup.model.stream(question.request)
+    background = BACKGROUND_REPLIES.set(noted)
+    try:
+        with question.limits.of(question.seconds) as time:
+            await _read(stream, draft, question)
+    except RightcallError as error:
+        if draft.is_empty:
+            raise
+        broke = f"{error.code}: {error}"[:_LONGEST_WORD]
+        run_logger.warning("run %s, %s: the reply broke off: %s", setup.run, question.key, error)
+    except TimeoutError:
+        if not time.expired:
+            raise
+        broke = "deadline"
+    finally:
+        await close_stream(stream)
+        BACKGROUND_REPLIES.reset(background)
+    end = draft.end
+    # An error after the end of a reply does not change the reply.
+    if end is None:
+        if draft.takes_long:
+            reply = await asyncio.to_thread(draft.broken_reply, broke)
+        else:
+            reply = draft.broken_reply(broke)
+        # It names no model; this is the one that was asked.
+        asked_in = getattr(setup.model, "asked_in", None)
+        if asked_in is not None:
+            reply = replace(reply, answered_by=asked_in(question.request.conversation))
+        else:
+            reply = replace(reply, model=str(getattr(setup.model, "name", "")))
+        end = ReplyEnd(reply)
+    return _Received(end.reply, not time.expired, end.raw, draft.passed_over, draft.first)
+
+
+async def _read(stream: AsyncIterator[ModelEvent], draft: "ReplyDraft", question: ModelQuestion) -> None:
+    """Add the stream's events to the draft, start the calls that they complete, and show them."""
+    names = _CallIdMap(question)
+    speculation = question.speculation
+    emit = question.emit
+    views: dict[int, PartialJson] = {}
+    """For whoever sees the events: each call's arguments so far."""
+    append = draft.append
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    turn = began + _LONGEST_TURN
+    async for events in event_groups(stream):
+        # If these are the last, starting calls early gains nothing: all go to the gate next.
+        is_last = bool(events) and type(events[-1]) is ReplyEnd
+        follow = None if speculation is None or is_last else speculation.follow
+        size = 0
+        if is_last and emit is None and not names.has_calls:
+            # Nobody sees the events of the rest, and the reply at their end holds all of it.
+            end = events[-1]
+            size = _length(end.reply)  # type: ignore[union-attr]
+            events = events[-1:]  # noqa: PLW2901 - those that matter
+        for event in events:
+            kind = type(event)
+            if kind is TextDelta or kind is CallDelta:
+                # Most of a reply: kept as it is, and counted with the others of its chunk.
+                append(event)
+                size += len(event.text)  # type: ignore[union-attr]
+                if follow is not None and speculation.listens:  # type: ignore[union-attr]
+                    follow(event)
+                if emit is not None and kind is CallDelta:
+                    view = views.get(event.index)  # type: ignore[union-attr]
+                    if view is not None:
+                        view.feed(event.text)  # type: ignore[union-attr]
+                        event = CallDelta(event.index, event.text, view)  # type: ignore[union-attr] # noqa: PLW2901
+            else:
+                event = names.replace_ids(event)  # noqa: PLW2901 - the same event, under the right id
+                draft.add(event)
+                if follow is not None:
+                    follow(event)
+                if kind is CallStart and emit is not None:
+                    views[event.index] = PartialJson()  # type: ignore[union-attr]
+            if emit is not None:
+                emit(event)
+        draft.grew(size)
+        del events  # not kept while a thousand runs wait for more
+        if draft.first is None and not draft.is_empty:
+            draft.first = loop.time() - began
+        if not is_last and loop.time() > turn:
+            # Deadlines and cancellations take effect only at a wait, and a stream may never wait.
+            await asyncio.sleep(0)
+            turn = loop.time() + _LONGEST_TURN
+
+
+def _length(reply: Reply) -> int:
+    """Returns the characters of a reply's text, reasoning and arguments."""
+    size = 0
+    for part in reply.content:
+        if isinstance(part, Text | Reasoning):
+            size += len(part.text)
+        elif isinstance(part, Call):
+            size += len(part.arguments)
+    return size
+
+
+class _CallIdMap:
+    """Replaces call ids, as the calls stream in, by the ids that they will have in the transcript."""
+
+    __slots__ = ("_by_index", "_named", "_question", "_taken")
+
+    def __init__(self, question: ModelQuestion) -> None:
+        self._question = question
+        self._named: list[tuple[int, str, str]] = []
+        """The index of each call, the id that the model gave, and the one that replaces it, in order."""
+        self._taken: set[str] | None = None
+        """The ids that replace others, and those in the transcript; None before the first call."""
+        self._by_index: dict[int, str] = {}
+
+    def replace_ids(self, event: ModelEvent) -> ModelEvent:
+        """Returns the event with its call ids replaced."""
+        # Classes without patterns for their members, which take three times as long to match.
+        match event:
+            case ReplyEnd():
+                whole = self._whole(event.reply)
+                if whole is event.reply:
+                    return event
+                return ReplyEnd(whole, event.raw)
+            case CallStart():
+                own = self._begin(event.index, event.id)
+                if own == event.id:
+                    return event
+                return CallStart(event.index, event.name, own)
+            case CallEnd():
+                index = event.index
+                call = event.call
+                own = self._by_index.get(index) or self._begin(index, call.id)
+                if own != call.id:
+                    return CallEnd(index, replace(call, id=own))
+                return event
+            case _:
+                return event
+
+    def _begin(self, index: int, given: str) -> str:
+        if self._taken is None:
+            self._taken = set(self._question.ids)
+        own = given
+        if not given or given in self._taken or ("/" in given and is_inside(given)):
+            # An id with the form of a call inside another could not be decided about.
+            own = made_up_id(self._question.position, len(self._named), self._taken)
+        self._taken.add(own)
+        self._named.append((index, given, own))
+        self._by_index[index] = own
+        return own
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether a call has begun."""
+        return bool(self._named)
+
+    def _whole(self, reply: Reply) -> Reply:
+        """Returns the reply with the call ids that its events had, or would have had."""
+        if not self._named:
+            for index, call in enumerate(reply.calls):
+                self._begin(index, call.id)
+        given_ids = [part.id for part in reply.content if isinstance(part, Call)]
+        if given_ids == [own for _, _, own in self._named]:
+            return reply
+        # Sorted by the events' index, which need not be the order in which they came.
+        shown = [(given, own) for _, given, own in sorted(self._named)]
+        parts = list(reply.content)
+        for at, part in enumerate(parts):
+            if isinstance(part, Call):
+                place = next((n for n, (given, _) in enumerate(shown) if given == part.id), None)
+                if place is not None and (own := shown.pop(place)[1]) != part.id:
+                    parts[at] = replace(part, id=own)
+        if any(given != own for _, given, own in self._named):
+            reply = replace(reply, content=tuple(parts))
+        return with_ids(reply, self._question.position, self._question.ids)
 
 
 MAX_REPLY = 32_000_000
@@ -59,7 +314,10 @@ _MANY = 20_000
 
 
 class ReplyDraft:
-    """A reply so far. Its events are assembled only if the stream breaks off."""
+    """A reply so far. Its events are assembled only if the stream breaks off.
+
+    It enforces the limits on the reply's size.
+    """
 
     __slots__ = (
         "_calls", "_events", "_is_too_long", "_nothing", "_size", "_weigh_at", "end", "first",
@@ -214,9 +472,6 @@ class _ReplyPiece:
         return Call(id=self.call.id, name=self.call.name, arguments=text, truncated=True)
 
 
-# Records what a model began in the background for a request, as notes of the run.
-
-
 class NotedReplies:
     """Records what was begun for one request, under keys of its own that end in the request's key.
 
@@ -254,261 +509,3 @@ class NotedReplies:
         value = f"{model} {identity}"
         await self._steps.note(key, StepDone(key=key, value=value))
         self._begun_replies.append(value)
-
-
-_LONGEST_WORD = 500
-"""The most characters that are kept of the reason why a reply broke off."""
-_LONGEST_TURN = 0.05
-"""Seconds for which a stream with data always ready is read before other tasks get a turn."""
-
-
-class ModelQuestion(Struct, frozen=True, kw_only=True, eq=False):
-    """One request to the model, and what is needed while the reply streams."""
-
-    key: str
-    request: Request
-    seconds: float | None
-    """Seconds that are left of the run's time."""
-    limits: TimeLimits
-    emit: Emit | None
-    speculation: Speculation | None
-    """Starts calls while the reply still streams; None if none may be."""
-    position: int
-    """The reply's index in the transcript."""
-    ids: Collection[str]
-    """Call ids that the transcript holds already."""
-    offer: tuple[str, ...] | None = None
-    """The only tools that the reply may call; None for all that the run has."""
-    tainted: bool | None = None
-    """Whether the run has read untrusted text; None without a guard."""
-
-
-async def ask(setup: Setup, question: ModelQuestion) -> Entry:
-    """Returns the model's reply, whole or partial, as an entry; or a hook's veto, as a StepDone."""
-    started = setup.clock.now()
-    if setup.around:
-        with around(setup.around, ModelExchange, question.key, setup.model, question.request) as span:
-            received = await _receive(setup, question)
-            span.set_end(ExchangeEnd(received.reply, received.first))
-    else:
-        received = await _receive(setup, question)
-    reply = received.reply
-    notes: tuple[User, ...] = ()
-    if setup.hooks is not NO_HOOKS and setup.hooks.has("after_model"):
-        answer = await setup.hooks.after_model(reply)
-        if isinstance(answer, Veto):
-            return StepDone(key=question.key, value=answer.reason)
-        notes = answer
-    seconds = setup.clock.now() - started
-    if run_logger.isEnabledFor(INFO):
-        _log(setup.run, question.key, reply, seconds)
-    if not received.in_time:
-        # The two clocks may differ a little; the run's time must count as used up.
-        seconds = max(seconds, question.seconds or 0.0)
-    if question.tainted is not None:
-        reply = replace(reply, tainted=question.tainted)
-    return ReplyReceived(
-        key=question.key,
-        reply=reply,
-        seconds=seconds,
-        raw=received.raw,
-        passed_over=received.passed_over,
-        notes=notes,
-        offer=question.offer,
-    )
-
-
-def _log(run: str, key: str, reply: Reply, seconds: float) -> None:
-    names = ", ".join(shorten(call.name) for call in reply.calls) or "none"
-    spent = f"{reply.usage.input_tokens} tokens in, {reply.usage.output_tokens} out"
-    run_logger.info(
-        "run %s, %s: %s after %.1f s, %s; calls: %s", run, key, reply.stop, seconds, spent, names
-    )
-
-
-class _Received(Struct, frozen=True, eq=False):
-    """A reply, whole or partial; whether it came in time; its bytes, if kept; when it began."""
-
-    reply: Reply
-    in_time: bool
-    raw: bytes | None
-    passed_over: tuple[ModelChange, ...]
-    first: float | None
-
-
-async def _receive(setup: Setup, question: ModelQuestion) -> _Received:
-    """Read the reply's stream to its end, or to where it breaks off or time is up."""
-    draft = ReplyDraft()
-    broke = "no end"
-    noted = NotedReplies(setup.steps, question.key)
-    stream = setup.model.stream(question.request)
-    background = BACKGROUND_REPLIES.set(noted)
-    try:
-        with question.limits.of(question.seconds) as time:
-            await _read(stream, draft, question)
-    except RightcallError as error:
-        if draft.is_empty:
-            raise
-        broke = f"{error.code}: {error}"[:_LONGEST_WORD]
-        run_logger.warning("run %s, %s: the reply broke off: %s", setup.run, question.key, error)
-    except TimeoutError:
-        if not time.expired:
-            raise
-        broke = "deadline"
-    finally:
-        await close_stream(stream)
-        BACKGROUND_REPLIES.reset(background)
-    end = draft.end
-    # An error after the end of a reply does not change the reply.
-    if end is None:
-        if draft.takes_long:
-            reply = await asyncio.to_thread(draft.broken_reply, broke)
-        else:
-            reply = draft.broken_reply(broke)
-        # It names no model; this is the one that was asked.
-        asked_in = getattr(setup.model, "asked_in", None)
-        if asked_in is not None:
-            reply = replace(reply, answered_by=asked_in(question.request.conversation))
-        else:
-            reply = replace(reply, model=str(getattr(setup.model, "name", "")))
-        end = ReplyEnd(reply)
-    return _Received(end.reply, not time.expired, end.raw, draft.passed_over, draft.first)
-
-
-def _length(reply: Reply) -> int:
-    """Returns the characters of a reply's text, reasoning and arguments."""
-    size = 0
-    for part in reply.content:
-        if isinstance(part, Text | Reasoning):
-            size += len(part.text)
-        elif isinstance(part, Call):
-            size += len(part.arguments)
-    return size
-
-
-class _CallIdMap:
-    """Replaces call ids, as the calls stream in, by the ids that they will have in the transcript."""
-
-    __slots__ = ("_by_index", "_named", "_question", "_taken")
-
-    def __init__(self, question: ModelQuestion) -> None:
-        self._question = question
-        self._named: list[tuple[int, str, str]] = []
-        """The index of each call, the id that the model gave, and the one that replaces it, in order."""
-        self._taken: set[str] | None = None
-        """The ids that replace others, and those in the transcript; None before the first call."""
-        self._by_index: dict[int, str] = {}
-
-    def replace_ids(self, event: ModelEvent) -> ModelEvent:
-        """Returns the event with its call ids replaced."""
-        # Classes without patterns for their members, which take three times as long to match.
-        match event:
-            case ReplyEnd():
-                whole = self._whole(event.reply)
-                if whole is event.reply:
-                    return event
-                return ReplyEnd(whole, event.raw)
-            case CallStart():
-                own = self._begin(event.index, event.id)
-                if own == event.id:
-                    return event
-                return CallStart(event.index, event.name, own)
-            case CallEnd():
-                index = event.index
-                call = event.call
-                own = self._by_index.get(index) or self._begin(index, call.id)
-                if own != call.id:
-                    return CallEnd(index, replace(call, id=own))
-                return event
-            case _:
-                return event
-
-    def _begin(self, index: int, given: str) -> str:
-        if self._taken is None:
-            self._taken = set(self._question.ids)
-        own = given
-        if not given or given in self._taken or ("/" in given and is_inside(given)):
-            # An id with the form of a call inside another could not be decided about.
-            own = made_up_id(self._question.position, len(self._named), self._taken)
-        self._taken.add(own)
-        self._named.append((index, given, own))
-        self._by_index[index] = own
-        return own
-
-    @property
-    def has_calls(self) -> bool:
-        """Whether a call has begun."""
-        return bool(self._named)
-
-    def _whole(self, reply: Reply) -> Reply:
-        """Returns the reply with the call ids that its events had, or would have had."""
-        if not self._named:
-            for index, call in enumerate(reply.calls):
-                self._begin(index, call.id)
-        given_ids = [part.id for part in reply.content if isinstance(part, Call)]
-        if given_ids == [own for _, _, own in self._named]:
-            return reply
-        # Sorted by the events' index, which need not be the order in which they came.
-        shown = [(given, own) for _, given, own in sorted(self._named)]
-        parts = list(reply.content)
-        for at, part in enumerate(parts):
-            if isinstance(part, Call):
-                place = next((n for n, (given, _) in enumerate(shown) if given == part.id), None)
-                if place is not None and (own := shown.pop(place)[1]) != part.id:
-                    parts[at] = replace(part, id=own)
-        if any(given != own for _, given, own in self._named):
-            reply = replace(reply, content=tuple(parts))
-        return with_ids(reply, self._question.position, self._question.ids)
-
-
-async def _read(stream: AsyncIterator[ModelEvent], draft: ReplyDraft, question: ModelQuestion) -> None:
-    """Add the stream's events to the draft, start the calls that they complete, and show them."""
-    names = _CallIdMap(question)
-    speculation = question.speculation
-    emit = question.emit
-    views: dict[int, PartialJson] = {}
-    """For whoever sees the events: each call's arguments so far."""
-    append = draft.append
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    turn = began + _LONGEST_TURN
-    async for events in event_groups(stream):
-        # If these are the last, starting calls early gains nothing: all go to the gate next.
-        is_last = bool(events) and type(events[-1]) is ReplyEnd
-        follow = None if speculation is None or is_last else speculation.follow
-        size = 0
-        if is_last and emit is None and not names.has_calls:
-            # Nobody sees the events of the rest, and the reply at their end holds all of it.
-            end = events[-1]
-            size = _length(end.reply)  # type: ignore[union-attr]
-            events = events[-1:]  # noqa: PLW2901 - those that matter
-        for event in events:
-            kind = type(event)
-            if kind is TextDelta or kind is CallDelta:
-                # Most of a reply: kept as it is, and counted with the others of its chunk.
-                append(event)
-                size += len(event.text)  # type: ignore[union-attr]
-                if follow is not None and speculation.listens:  # type: ignore[union-attr]
-                    follow(event)
-                if emit is not None and kind is CallDelta:
-                    view = views.get(event.index)  # type: ignore[union-attr]
-                    if view is not None:
-                        view.feed(event.text)  # type: ignore[union-attr]
-                        event = CallDelta(event.index, event.text, view)  # type: ignore[union-attr] # noqa: PLW2901
-            else:
-                event = names.replace_ids(event)  # noqa: PLW2901 - the same event, under the right id
-                draft.add(event)
-                if follow is not None:
-                    follow(event)
-                if kind is CallStart and emit is not None:
-                    views[event.index] = PartialJson()  # type: ignore[union-attr]
-            if emit is not None:
-                emit(event)
-        draft.grew(size)
-        del events  # not kept while a thousand runs wait for more
-        if draft.first is None and not draft.is_empty:
-            draft.first = loop.time() - began
-        if not is_last and loop.time() > turn:
-            # Deadlines and cancellations take effect only at a wait, and a stream may never wait.
-            await asyncio.sleep(0)
-            turn = loop.time() + _LONGEST_TURN

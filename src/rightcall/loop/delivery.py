@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from rightcall.core.entry import Entry, MessageQueued, MessagesDelivered, ReplyReceived
 from rightcall.core.events import Emit, MessageEnd, ModelEvent, StreamEvent
+from rightcall.core.facts import EFFECT_FREE
 from rightcall.core.outcome import Cancelled
 from rightcall.core.parts import Usage
 from rightcall.core.ports import RunInbox, Signal, Steps
@@ -31,9 +32,6 @@ from rightcall.record.steps import recorded_entry
 
 AskFunction: TypeAlias = Callable[[Setup, ModelQuestion], Awaitable[Entry]]
 """Asks the model, and returns its reply as an entry."""
-
-_CANCELLABLE = frozenset(["pure", "read"])
-"""The effects of tools whose calls change nothing when they are cut off."""
 
 
 class RecordedInbox:
@@ -146,7 +144,7 @@ class InterruptibleRunner(CallRunner):
         """Run the call; one that is cut off, or does not begin, is cancelled."""
         if self._urgent.is_set():
             return not_run(checked.call, Cancelled(began=False))
-        if checked.tool.effect not in _CANCELLABLE:
+        if checked.tool.effect not in EFFECT_FREE:
             return await super().run(checked, key, ledger, began)
         started = self._clock.now()
         running = asyncio.ensure_future(super().run(checked, key, ledger, began))

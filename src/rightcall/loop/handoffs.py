@@ -25,13 +25,16 @@ from rightcall.declare.output import OutputSettings
 from rightcall.errors import UsageError
 from rightcall.gate.gate import Policy
 from rightcall.loop.settings import Handoff, HandoffAgent, HistoryFilter, Setup
-from rightcall.loop.state import HistoryView, State
+from rightcall.loop.state import HandoffView, State
 
 if TYPE_CHECKING:
     from rightcall.trust.guard import Guard
 
 HANDED_OVER = ".handoff"
 """The end of the key of the step in which a run was handed over."""
+
+_WHEN = "Hand the conversation over to {name}, who goes on with it."
+_RETURNED = "{name} goes on."
 
 
 @check_keywords("rc.handoff")
@@ -75,6 +78,19 @@ def read_handoffs(given: Iterable[object], output: Any) -> tuple[Handoff, ...]:
                 "over; a run answers with one type, so give both the same output="
             )
     return tuple(found)
+
+
+def handoff_tool(given: Handoff) -> Tool:
+    """Returns the tool that the model calls to hand over."""
+    name = given.agent.name
+    words = _RETURNED.format(name=name)
+    return Tool(
+        given.name or f"transfer_to_{name}",
+        given.when or _WHEN.format(name=name),
+        handler=lambda: words,
+        effect="pure",
+        errors="neutral",
+    )
 
 
 def _type_of(output: Any) -> Any:
@@ -154,7 +170,7 @@ async def hand_over(key: str, given: Handoff, setup: Setup, messages: Transcript
         left = mend(tuple(given.filter(messages))).messages
     handed = HandedOver(
         agent=setup.agent,
-        tool=given.tool.name,
+        tool=handoff_tool(given).name,
         system=system,
         specs=setup.specs,
         wanted=wanted,
@@ -172,7 +188,7 @@ def with_handoff(state: State, handed: HandedOver) -> State:
     """Returns the state of a run in which another agent goes on."""
     view = None
     if handed.messages is not None:
-        view = HistoryView(until=len(state.messages), messages=handed.messages)
+        view = HandoffView(until=len(state.messages), messages=handed.messages)
     progress = replace(state.progress, bad_answers=0, failures={})
     return replace(
         state,

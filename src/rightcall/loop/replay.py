@@ -1,4 +1,9 @@
-"""Replays the run that a journal records: without model and tools, or with one of them live."""
+"""Replays the run that a journal records: without model and tools, or with one of them live.
+
+Which pauses of runs without a journal were resumed in this process is remembered, so that none is
+twice. A journal records decisions, so resuming a second time does nothing twice. Without one only this
+process can know; another process that resumes a copy of the result is not detected.
+"""
 
 import re
 from collections import deque
@@ -331,11 +336,6 @@ def _recorded_results(entries: Sequence[Entry]) -> Iterator[tuple[Call, CallFini
                 key = f"{turn}.{index}.{call.name}"
                 if (end := finished.get(f"{key}{ANSWERED}", finished.get(key))) is not None:
                     yield call, end
-
-
-# Remembers which pauses of runs without a journal were resumed in this process, so that none is
-# twice. A journal records decisions, so resuming a second time does nothing twice. Without one only
-# this process can know; another process that resumes a copy of the result is not detected.
 
 
 MOST = 10_000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rightcall.core.message import Message, Results, User
 from rightcall.loop.settings import Setup
-from rightcall.record.journal_file import off_loop
+from rightcall.record.waits import off_loop
 from rightcall.trust.rules import Rules
 from rightcall.trust.task_intents import TaskIntents
 

@@ -66,9 +66,6 @@ ModelSource: TypeAlias = Model | str | Sequence[Model | str]
 HistoryFilter: TypeAlias = Callable[[Transcript], Sequence[Message]]
 """Says what the next agent sees of the transcript; the transcript itself stays as it is."""
 
-_WHEN = "Hand the conversation over to {name}, who goes on with it."
-_RETURNED = "{name} goes on."
-
 
 class HandoffAgent(Protocol):
     """An agent that a run can be handed over to."""
@@ -99,19 +96,6 @@ class Handoff(Struct, frozen=True, kw_only=True, eq=False):
     when: str = ""
     filter: HistoryFilter | None = None
     name: str = ""
-
-    @property
-    def tool(self) -> Tool:
-        """The tool that the model calls to hand over."""
-        name = self.agent.name
-        words = _RETURNED.format(name=name)
-        return Tool(
-            self.name or f"transfer_to_{name}",
-            self.when or _WHEN.format(name=name),
-            handler=lambda: words,
-            effect="pure",
-            errors="neutral",
-        )
 
 
 class RecoverOptions(TypedDict, Generic[Deps], total=False):

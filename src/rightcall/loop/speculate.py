@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from rightcall.core.decision import Allow
 from rightcall.core.entry import CallDropped
 from rightcall.core.events import CallDelta, CallEnd, CallStart, ModelEvent, ReplyEnd
+from rightcall.core.facts import EFFECT_FREE
 from rightcall.core.outcome import Cancelled, Failed, OutcomeKind
 from rightcall.core.partial import PartialJson
 from rightcall.core.parts import Call, Usage
@@ -39,8 +40,6 @@ from rightcall.loop.settings import Setup
 if TYPE_CHECKING:
     from rightcall.trust.guard import Guard
 
-_EARLY = frozenset(["pure", "read"])
-"""The effects of tools whose calls may be run in vain."""
 _LAST = "} \t\r\n"
 """What may be the last character of arguments: the end of the object, or white space after it."""
 
@@ -197,7 +196,7 @@ class Speculation:
             return
         self._last = start.index
         tool = self._setup.tools.get(start.name)
-        is_read = tool is not None and tool.effect in _EARLY and tool.input == "json"
+        is_read = tool is not None and tool.effect in EFFECT_FREE and tool.input == "json"
         self._begun[start.index] = _StreamingCall(Call(id=start.id, name=start.name), is_read=is_read)
 
     def _look(self, index: int, begun: _StreamingCall, arguments: PartialJson) -> None:
@@ -319,7 +318,7 @@ class Speculation:
 
     def _may_run_early(self, checked: CheckedCall) -> bool:
         tool = checked.tool
-        if tool.effect not in _EARLY or tool.serial or tool.delegates or is_raised(tool):
+        if tool.effect not in EFFECT_FREE or tool.serial or tool.delegates or is_raised(tool):
             return False
         try:
             decision = decision_for(checked, self._setup.policy, self._guard, early=True).decision

@@ -25,53 +25,8 @@ from rightcall.core.proposal import Proposal
 from rightcall.core.request import RequiredOutput, ToolChoice
 from rightcall.trust.task_intents import TaskIntents
 
-# Detects a model that goes round in circles: the same calls, or the same cycle of calls, again.
-
-
-_sorted = Encoder(order="sorted").encode
-
-LONGEST_CYCLE = 4
-"""The longest cycle that is detected, in turns."""
-
-
-def signature(calls: Sequence[Call]) -> str:
-    """Returns a short hash that is equal for the same calls with equal arguments, however formatted."""
-    told = repr([(call.name, canonical(call.arguments)) for call in calls])
-    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
-
-
-def extend_trail(trail: tuple[str, ...], latest: str, repeats: int) -> tuple[str, ...]:
-    """Returns the trail with the latest turn, cut to the length that ``is_circling`` needs."""
-    return (*trail, latest)[-LONGEST_CYCLE * max(repeats, 2) :]
-
-
-def is_circling(trail: Sequence[str], repeats: int) -> bool:
-    """Whether the trail ends in ``repeats`` rounds of one cycle, two at least."""
-    repeats = max(repeats, 2)
-    if len(trail) < repeats:
-        return False
-    return any(_repeats(trail, length, repeats) for length in range(1, LONGEST_CYCLE + 1))
-
-
-def _repeats(trail: Sequence[str], length: int, repeats: int) -> bool:
-    end = trail[-length * repeats :]
-    if len(end) < length * repeats:
-        return False
-    return all(end[at] == end[at - length] for at in range(length, len(end)))
-
-
-def canonical(arguments: str) -> str:
-    """Returns arguments as text that is equal however they were formatted."""
-    try:
-        value = parse(arguments or "{}")
-    except JsonError:
-        return arguments
-    return _sorted(value).decode()
-
-
 Slip: TypeAlias = Literal["circling", "answer"]
 """The mistake that the model is told of: going round in circles, or an answer in the wrong form."""
-
 
 INTERRUPTED = "interrupted by a message"
 """The ``stop_word`` of a reply that a message to the run cut off."""
@@ -102,7 +57,7 @@ class RunProgress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message that the model must get before it is asked again."""
 
 
-class HistoryView(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HandoffView(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the agent at work sees of the first ``until`` messages of the transcript."""
 
     until: int
@@ -161,7 +116,7 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody stopped the run."""
     path: tuple[str, ...] = ()
     """The names of the agents that the run was handed over to; the last is at work."""
-    view: HistoryView | None = None
+    view: HandoffView | None = None
     """What that agent sees of the messages before; None for all."""
     traces: tuple[str, ...] = ()
     """The observers' trace ids of the run's segments so far; has no effect on the run."""
@@ -391,3 +346,43 @@ def add_verdict(state: State, problem: str) -> State:
         return replace(state, answered=True)
     bad_answers = state.progress.bad_answers + 1
     return replace(state, progress=replace(state.progress, bad_answers=bad_answers, note=problem))
+
+
+LONGEST_CYCLE = 4
+"""The longest cycle that is detected, in turns."""
+_sorted = Encoder(order="sorted").encode
+
+
+def signature(calls: Sequence[Call]) -> str:
+    """Returns a short hash that is equal for the same calls with equal arguments, however formatted."""
+    told = repr([(call.name, canonical(call.arguments)) for call in calls])
+    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+
+
+def extend_trail(trail: tuple[str, ...], latest: str, repeats: int) -> tuple[str, ...]:
+    """Returns the trail with the latest turn, cut to the length that ``is_circling`` needs."""
+    return (*trail, latest)[-LONGEST_CYCLE * max(repeats, 2) :]
+
+
+def is_circling(trail: Sequence[str], repeats: int) -> bool:
+    """Whether the trail ends in ``repeats`` rounds of one cycle, two at least."""
+    repeats = max(repeats, 2)
+    if len(trail) < repeats:
+        return False
+    return any(_repeats(trail, length, repeats) for length in range(1, LONGEST_CYCLE + 1))
+
+
+def _repeats(trail: Sequence[str], length: int, repeats: int) -> bool:
+    end = trail[-length * repeats :]
+    if len(end) < length * repeats:
+        return False
+    return all(end[at] == end[at - length] for at in range(length, len(end)))
+
+
+def canonical(arguments: str) -> str:
+    """Returns arguments as text that is equal however they were formatted."""
+    try:
+        value = parse(arguments or "{}")
+    except JsonError:
+        return arguments
+    return _sorted(value).decode()

@@ -25,8 +25,6 @@ from rightcall.platforms import posix_only, user_name
 from rightcall.process.command import Command, Exited, Isolation, Pids, decode, describe
 from rightcall.process.runner import run
 
-# Checks who can write a file, or replace it, and so whether to trust it.
-
 
 class Distrust(Struct, frozen=True):
     """Why a file is not trusted, and what to do about it."""

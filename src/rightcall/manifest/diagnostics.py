@@ -220,10 +220,6 @@ def read_choice(spot: Spot, words: Sequence[str]) -> str:
     return value
 
 
-# Parses JSON into spots: values with their positions. Strict JSON and nothing else. The parser
-# records recoverable errors and continues, so that one pass reports as much as possible: comments,
-# extra or missing commas, duplicate keys, literals of other languages. Any other error ends it.
-
 _BLANK = re.compile(r"[ \t\r\n]*")
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*)"')
@@ -241,7 +237,12 @@ _MOST_NOTES = 100
 
 
 def read_json(text: str, notes: Diagnostics) -> Spot:
-    """The value of a text. Records whatever is not JSON; raises Refused if it cannot go on."""
+    """The value of a text. Records whatever is not JSON; raises Refused if it cannot go on.
+
+    Strict JSON and nothing else. Recoverable errors are recorded, and reading continues, so that one
+    pass reports as much as possible: comments, extra or missing commas, duplicate keys, literals of
+    other languages. Any other error ends it.
+    """
     return _JsonReader(text, notes).document()
 
 

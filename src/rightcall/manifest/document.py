@@ -39,9 +39,6 @@ from rightcall.manifest.parameters import check_interpreter, check_use, read_arg
 from rightcall.platforms import posix_only
 from rightcall.process.command import Isolation, NoIsolation, Pids, isolation_program
 
-# Reads the tools of a manifest into entries, and records every wrong field.
-
-
 SANDBOX = "$SANDBOX"
 BUILT_IN = frozenset(
     (

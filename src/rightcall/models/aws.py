@@ -196,12 +196,6 @@ class SignedTransport(WrappedTransport):
             yield incoming
 
 
-# A transport for Anthropic's requests to Claude on Bedrock (InvokeModel). InvokeModel takes
-# Anthropic's body without the model and with Bedrock's own version, the model in the URL, and betas
-# in the body. It streams Anthropic's events in AWS's messages, in base64; this transport returns
-# them as server-sent events, so that Anthropic's dialect can be used unchanged.
-# https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html
-
 VERSION = "bedrock-2023-05-31"
 _ASKED = "/v1/messages"
 _FRAMED = "application/vnd.amazon.eventstream"
@@ -218,7 +212,14 @@ _chunk = msgspec.json.Decoder(_InvokeChunk).decode
 
 
 class InvokeTransport(WrappedTransport):
-    """Wraps each request for Bedrock, and unwraps the reply."""
+    """Wraps each request for Bedrock, and unwraps the reply.
+
+    It carries Anthropic's requests to Claude on Bedrock (InvokeModel), which takes Anthropic's body
+    without the model and with Bedrock's own version, the model in the URL, and betas in the body.
+    Bedrock streams Anthropic's events in AWS's messages, in base64; this transport returns them as
+    server-sent events, so that Anthropic's dialect can be used unchanged.
+    https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html
+    """
 
     @asynccontextmanager
     async def post(

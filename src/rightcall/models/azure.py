@@ -13,17 +13,17 @@ from rightcall.core.secret_formats import redact_key
 from rightcall.errors import TransportError, UsageError, VendorError
 from rightcall.models.tokens import AccessToken, Source
 
-# The URL of a customer's models on Azure: v1, or the classic one with a dated API version.
-# https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle. With v1 the
-# deployment's name is the model in the body; with the classic URL, for Chat, it is in the path.
-
-
 _V1 = "/openai/v1"
 _UNDATED = frozenset(["", "v1", "latest", "preview"])
 
 
 def azure_address(base_url: str | None, place: str, dialect: str, model: str) -> str:
-    """The base URL, which may end with a query. A given one is used unchanged."""
+    """The base URL, which may end with a query. A given one is used unchanged.
+
+    It is v1, or the classic one with a dated API version,
+    https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle. With v1 the deployment's
+    name is the model in the body; with the classic URL, for Chat, it is in the path.
+    """
     given = base_url or os.environ.get("AZURE_OPENAI_BASE_URL")
     if given:
         return given

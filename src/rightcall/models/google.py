@@ -89,10 +89,6 @@ def _set(variables: tuple[str, ...]) -> str:
     return ""
 
 
-# Credentials, found where Google's own tools find them ("application default"): the file that
-# GOOGLE_APPLICATION_CREDENTIALS names, the one that gcloud writes, the machine's own (metadata server).
-# https://cloud.google.com/docs/authentication/application-default-credentials
-
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 _VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
 _NONE = (
@@ -113,7 +109,12 @@ class GoogleCredentials(msgspec.Struct, frozen=True):
 
 
 def google_credentials() -> GoogleCredentials:
-    """The first credentials found. Raises UsageError if there clearly are none."""
+    """The first credentials found. Raises UsageError if there clearly are none.
+
+    They are where Google's own tools find them ("application default"): the file that
+    GOOGLE_APPLICATION_CREDENTIALS names, the one that gcloud writes, the machine's own (metadata
+    server). https://cloud.google.com/docs/authentication/application-default-credentials
+    """
     require("google.auth")
     if not os.environ.get(_VARIABLE, "").strip() and not _gcloud_file().is_file():
         if os.environ.get("NO_GCE_CHECK", "").lower() == "true":
@@ -178,10 +179,6 @@ def _translate_errors() -> Iterator[None]:
         raise VendorError(f"Google Cloud: no token: {error.args[0]}", kind="auth") from None
 
 
-# A transport for Anthropic's requests to Claude on Vertex AI. Vertex takes Anthropic's body without
-# the model and with its own version, and the model in the URL; replies are in Anthropic's format.
-# https://docs.claude.com/en/api/claude-on-vertex-ai
-
 VERSION = "vertex-2023-10-16"
 _ASKED = "/v1/messages"
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -189,7 +186,12 @@ _text = msgspec.json.Decoder(str).decode
 
 
 class RawPredictTransport(WrappedTransport):
-    """Wraps each request for Vertex."""
+    """Wraps each request for Vertex.
+
+    It carries Anthropic's requests to Claude: Vertex takes Anthropic's body without the model and with
+    its own version, and the model in the URL; replies are in Anthropic's format.
+    https://docs.claude.com/en/api/claude-on-vertex-ai
+    """
 
     def post(
         self, url: str, /, *, headers: Mapping[str, str], body: bytes, timeouts: Timeouts

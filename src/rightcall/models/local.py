@@ -73,9 +73,6 @@ def _template(given: str | Path | None) -> ChatTemplate | None:
     return ChatTemplate(given)
 
 
-# The prompt of a local model: the text that its chat template makes of a request.
-
-
 NOT_ASKED = "(nothing: what is asked or was found is put into words without the model)"
 
 

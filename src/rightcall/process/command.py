@@ -232,10 +232,6 @@ def _plain(data: bytes) -> str:
     return _CONTROLS.sub("", text.replace("\r\n", "\n")).replace("\r", "\n")
 
 
-# Wraps a command in the program that isolates it as requested. Both isolation programs follow the
-# runner's rules: the environment is the command's own, and everything dies with the process that
-# started it.
-
 _BUBBLEWRAP = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap")
 _SYSTEMD_RUN = ("/usr/bin/systemd-run", "/bin/systemd-run")
 _SYSTEMD_IS_RUNNING = Path("/run/systemd/system")
@@ -270,7 +266,11 @@ def isolation_program(isolation: Isolation) -> str:
 
 
 def isolate(command: Command) -> IsolatedCommand:
-    """The isolated command, or the command itself if it wants no isolation. Raises NoIsolation."""
+    """The isolated command, or the command itself if it wants no isolation. Raises NoIsolation.
+
+    Both isolation programs follow the runner's rules: the environment is the command's own, and
+    everything dies with the process that started it.
+    """
     if command.isolation is None:
         return IsolatedCommand(command)
     program = isolation_program(command.isolation)

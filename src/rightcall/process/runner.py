@@ -43,9 +43,6 @@ from rightcall.process.command import (
 from rightcall.process.descendants import descendants
 from rightcall.process.protocol import HOST
 
-# The warden and the keepers of this process: started once, and used by one command at a time. Not
-# bound to an event loop or a thread; a forked process starts with none.
-
 with suppress(ImportError):  # Windows has none
     import fcntl
 
@@ -60,7 +57,11 @@ _LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 class Keepers:
-    """The sockets to the keepers. Each carries one command after the other."""
+    """The sockets to the keepers. Each carries one command after the other.
+
+    They and the warden are started once, and used by one command at a time. Not bound to an event loop
+    or a thread; a forked process starts with none.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

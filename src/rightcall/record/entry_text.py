@@ -1,4 +1,11 @@
-"""Encodes entries as JSON text and decodes them, for the journals in files."""
+"""Encodes entries as JSON text and decodes them, for the journals in files.
+
+A conversation's history is stored once per journal: later runs refer to the run that holds it. Each run
+of a conversation is given all earlier messages. If every run stored them, a journal would grow with the
+square of a conversation. So if a run's first messages are those that an earlier run started with, its
+RunStarted refers to that run and holds only the new messages; readers get all of them. A digest of the
+messages in each RunStarted identifies that run, also for other processes.
+"""
 
 import json
 import re
@@ -133,14 +140,6 @@ def _explain(text: bytes, error: Exception) -> str:
 
 def _too_new(version: int) -> str:
     return f"a record of version {version}; this rightcall reads up to version {CONTINUED}"
-
-
-# Stores a conversation's history once per journal: later runs refer to the run that holds it. Each
-# run of a conversation is given all earlier messages. If every run stored them, a journal would
-# grow with the square of a conversation. So if a run's first messages are those that an earlier run
-# started with, its RunStarted refers to that run and holds only the new messages; readers get all
-# of them. A digest of the messages in each RunStarted identifies that run, also for other
-# processes.
 
 
 STARTED: Final = b'{"type":"run_started","digest":"'

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rightcall.record.journal_file import FileJournal
+from rightcall.record.file_journal import FileJournal
 
 
 class JournalKind(Struct, frozen=True, kw_only=True):

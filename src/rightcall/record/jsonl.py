@@ -21,20 +21,11 @@ from rightcall.core.entry import Entry, RunStarted
 from rightcall.core.options import check_keywords
 from rightcall.errors import JournalError, UsageError
 from rightcall.record.entry_text import Redact, check_name, decode, is_foreign, restore_history
-from rightcall.record.journal_file import (
-    HELD,
-    MUCH,
-    Busy,
-    FileHold,
-    FileJournal,
-    RunLock,
-    Waiting,
-    folder_of,
-    remove_folder,
-    retry_while_busy,
-)
+from rightcall.record.file_journal import MUCH, FileHold, FileJournal
 from rightcall.record.lines import CANCEL, Damage, JournalLine, LineIndex, LinePlace, parse_line
 from rightcall.record.redact import redact_secrets
+from rightcall.record.run_lock import HELD, RunLock, folder_of, remove_folder
+from rightcall.record.waits import Busy, Waiting, retry_while_busy
 
 with suppress(ImportError):  # Windows has none
     import fcntl
@@ -214,12 +205,6 @@ def alone(descriptor: int, *, wait: bool = True) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
-# Finds the damage in a journal of lines, and repairs the journal so that it can be read again. A
-# run that has lost an entry cannot continue: what it did is no longer known, and continuing could
-# do it again. So all of it is set aside, damaged and sound lines, byte for byte; all other runs
-# stay.
-
-
 SUFFIX = ".damaged"
 
 
@@ -257,6 +242,9 @@ def repair_journal(path: Path) -> DamageReport:
 
     Their lines are overwritten in place and nothing else moves: processes that have the journal open can
     go on, and an interrupted repair can be repeated.
+
+    A run that has lost an entry cannot continue: what it did is no longer known, and continuing could
+    do it again. So all of it is set aside, damaged and sound lines, byte for byte; all other runs stay.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))

@@ -12,20 +12,10 @@ from rightcall.core.entry import Entry, RunStarted
 from rightcall.core.options import check_keywords
 from rightcall.errors import JournalError, RunHeld, UsageError
 from rightcall.record.entry_text import DIGITS, STARTED, Redact, check_name, decode, restore_history
-from rightcall.record.journal_file import (
-    MUCH,
-    Busy,
-    FileHold,
-    FileJournal,
-    RunLock,
-    Waiting,
-    folder_of,
-    myself,
-    remove_folder,
-    retry_while_busy,
-    run_blocking,
-)
+from rightcall.record.file_journal import MUCH, FileHold, FileJournal
 from rightcall.record.redact import redact_secrets
+from rightcall.record.run_lock import RunLock, folder_of, myself, remove_folder
+from rightcall.record.waits import Busy, Waiting, retry_while_busy, run_blocking
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS entries (

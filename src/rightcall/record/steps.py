@@ -39,7 +39,8 @@ from rightcall.core.ports import AsyncJournal, Hold, HoldingJournal, Journal, Ob
 from rightcall.core.secret_formats import REDACTED
 from rightcall.errors import JournalError, RunHeld, UsageError
 from rightcall.log import logger
-from rightcall.record.journal_file import FileHold, FileJournal, run_async
+from rightcall.record.file_journal import FileHold, FileJournal
+from rightcall.record.waits import run_async
 
 Body = Callable[[], Awaitable[Entry]]
 _PATIENCE = 0.05

@@ -39,125 +39,6 @@ from rightcall.request.endpoint import (
 )
 from rightcall.request.retry import Retry
 
-# Corrects a decoded reply before anybody sees it: impossible counts, and nulls that a schema
-# forced.
-
-
-def drop_impossible_usage(reply: Reply, provider: str) -> Reply:
-    """Returns the reply without impossible numbers of tokens or dollars: they must not refund a budget.
-
-    Nothing used can be negative or infinite. Such a count becomes 0, and such a price an unknown one.
-    """
-    usage = reply.usage
-    counted = (
-        usage.input_tokens,
-        usage.output_tokens,
-        usage.cached_tokens,
-        usage.cache_written_tokens,
-        usage.reasoning_tokens,
-    )
-    cost = usage.cost
-    if min(counted) >= 0 and (cost is None or (cost >= 0 and isfinite(cost))):
-        return reply
-    wrong = {
-        name: value
-        for name, value in asdict(usage).items()
-        if value is not None and not (value >= 0 and isfinite(value))
-    }
-    told = ", ".join(f"{name} {value}" for name, value in wrong.items())
-    request_logger.warning("%s: usage that cannot be is not counted: %s", provider, told)
-    sound = {name: None if name == "cost" else 0 for name in wrong}
-    return replace(reply, usage=replace(usage, **sound))
-
-
-def _mark_event(event: ModelEvent, forced: Container[str]) -> ModelEvent:
-    match event:
-        case CallEnd(call=call) if call.name in forced:
-            return replace(event, call=replace(call, nulls=True))
-        case ReplyEnd(reply=reply):
-            return replace(event, reply=mark_reply(reply, forced))
-        case _:
-            return event
-
-
-def mark_reply(reply: Reply, forced: Container[str]) -> Reply:
-    """Returns the reply, with the calls of these tools marked."""
-    if not any(call.name in forced for call in reply.calls):
-        return reply
-    content = [
-        replace(part, nulls=True) if isinstance(part, Call) and part.name in forced else part
-        for part in reply.content
-    ]
-    return replace(reply, content=tuple(content))
-
-
-# Leaves out what the library requests on its own account and a vendor refuses. The user did not ask
-# for it, so a request must not fail because of it. Vendors say only when they get them which
-# schemas are too complex together: Anthropic answers 400, "Schema is too complex for compilation"
-# or "The compiled grammar is too large". OpenAI refuses a summary of the reasoning to organizations
-# that are not verified: https://github.com/continuedev/continue/issues/9854
-
-
-_REFUSED = 400
-_TOO_MUCH = pattern(r"(?i)\b(?:schemas?|grammar)\b[^.]*\b(?:too (?:complex|large)|compil)")
-_NO_SUMMARY = pattern(r"(?i)reasoning[._ ]summar")
-
-
-class RefusedExtras:
-    """What a model's vendor has refused so far."""
-
-    def __init__(self) -> None:
-        self.any = False
-        """Whether there is anything."""
-        self._loose: set[int] = set()
-        """The ids of conversations that continue without strict tools; by id, as all of them compare
-        equal. Removed when the conversation is garbage-collected."""
-        self._unsummarised = False
-        """Whether the account gets no summaries; that applies to all its conversations."""
-
-    def leave_out(self, request: Request) -> Request:
-        """Returns the request without what the vendor refuses."""
-        if id(request.conversation) in self._loose:
-            request = replace(request, options={**request.options, "strict": False})
-        if self._unsummarised and "reasoning" in request.options:
-            extra = _members(request.options.get("extra"))
-            reasoning = {"summary": None, **_members(extra.get("reasoning"))}
-            options = {**request.options, "extra": {**extra, "reasoning": reasoning}}
-            request = replace(request, options=options)
-        return request
-
-    def learn_from(self, request: Request, error: RightcallError) -> bool:
-        """Whether the vendor refused something that the user did not ask for, so a retry may succeed."""
-        if not isinstance(error, VendorError) or error.status != _REFUSED:
-            return False
-        conversation = request.conversation
-        is_strict_own_wish = request.options.get("strict", "auto") in ("auto", None)
-        is_loose = id(conversation) in self._loose
-        if is_strict_own_wish and not is_loose and _TOO_MUCH.search(error.message):
-            self.any = True
-            self._loose.add(id(conversation))
-            finalize(conversation, self._loose.discard, id(conversation)).atexit = False
-            request_logger.warning(
-                "%s; from here on only tools with strict=True are sent strict in this conversation",
-                error,
-            )
-            return True
-        own = _members(_members(request.options.get("extra")).get("reasoning"))
-        is_sent = "reasoning" in request.options and not own.get("summary")
-        if is_sent and not self._unsummarised and _NO_SUMMARY.search(error.message + error.body):
-            self.any = True
-            self._unsummarised = True
-            request_logger.warning("%s; from here on no summary of the reasoning is asked for", error)
-            return True
-        return False
-
-
-def _members(value: object) -> Mapping[str, Any]:
-    if isinstance(value, Mapping):
-        return value
-    return {}
-
-
 _UNHEARD = ("rate_limit", "overloaded")
 """The kinds of refusals after which it is certain that nothing was done."""
 
@@ -168,14 +49,6 @@ _ANYTHING = Request(messages=(user_text("?"),))
 
 Price = Callable[[Reply], float | None]
 Watch = Callable[[Request, Reply], None]
-
-
-class _Encoder(Struct, eq=False):
-    """Encodes the requests of one conversation, each message once."""
-
-    encode: Encode
-    readable: ReadableHistory | None = None
-    """Made when another host wrote a part of the conversation."""
 
 
 class WireModel:
@@ -447,7 +320,7 @@ class WireModel:
                 request_logger.debug("the tool %s is not sent strict: %s", tool, reason)
         return outgoing
 
-    def _encoder(self, conversation: Conversation) -> _Encoder:
+    def _encoder(self, conversation: Conversation) -> "_Encoder":
         """Returns the encoder that caches what it encoded of a conversation."""
         known = conversation.caches.get(self._endpoint)
         if not isinstance(known, _Encoder):
@@ -455,7 +328,7 @@ class WireModel:
             conversation.caches[self._endpoint] = known
         return known
 
-    def _readable(self, encoder: _Encoder, request: Request) -> Request:
+    def _readable(self, encoder: "_Encoder", request: Request) -> Request:
         """Returns the request, with what other hosts wrote as this one can read it."""
         writer = self._writer
         # A loop, as a generator takes twice as long: every request of a long history comes here.
@@ -501,6 +374,14 @@ class WireModel:
         return replace(reply, usage=replace(reply.usage, cost=self._price(reply)))
 
 
+class _Encoder(Struct, eq=False):
+    """Encodes the requests of one conversation, each message once."""
+
+    encode: Encode
+    readable: ReadableHistory | None = None
+    """Made when another host wrote a part of the conversation."""
+
+
 def _may_hold_token(message: Results) -> bool:
     """Whether a special token may stand in a result: each has one of these brackets."""
     for result in message.results:
@@ -515,11 +396,126 @@ def _wake(wait: "asyncio.Future[None]") -> None:
         wait.set_result(None)
 
 
-# Finds the tool definitions that a dialect's encoder makes, as they are in a request.
+def drop_impossible_usage(reply: Reply, provider: str) -> Reply:
+    """Returns the reply without impossible numbers of tokens or dollars: they must not refund a budget.
+
+    Nothing used can be negative or infinite. Such a count becomes 0, and such a price an unknown one.
+    """
+    usage = reply.usage
+    counted = (
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cached_tokens,
+        usage.cache_written_tokens,
+        usage.reasoning_tokens,
+    )
+    cost = usage.cost
+    if min(counted) >= 0 and (cost is None or (cost >= 0 and isfinite(cost))):
+        return reply
+    wrong = {
+        name: value
+        for name, value in asdict(usage).items()
+        if value is not None and not (value >= 0 and isfinite(value))
+    }
+    told = ", ".join(f"{name} {value}" for name, value in wrong.items())
+    request_logger.warning("%s: usage that cannot be is not counted: %s", provider, told)
+    sound = {name: None if name == "cost" else 0 for name in wrong}
+    return replace(reply, usage=replace(usage, **sound))
+
+
+def _mark_event(event: ModelEvent, forced: Container[str]) -> ModelEvent:
+    match event:
+        case CallEnd(call=call) if call.name in forced:
+            return replace(event, call=replace(call, nulls=True))
+        case ReplyEnd(reply=reply):
+            return replace(event, reply=mark_reply(reply, forced))
+        case _:
+            return event
+
+
+def mark_reply(reply: Reply, forced: Container[str]) -> Reply:
+    """Returns the reply, with the calls of these tools marked."""
+    if not any(call.name in forced for call in reply.calls):
+        return reply
+    content = [
+        replace(part, nulls=True) if isinstance(part, Call) and part.name in forced else part
+        for part in reply.content
+    ]
+    return replace(reply, content=tuple(content))
+
+
+_REFUSED = 400
+_TOO_MUCH = pattern(r"(?i)\b(?:schemas?|grammar)\b[^.]*\b(?:too (?:complex|large)|compil)")
+_NO_SUMMARY = pattern(r"(?i)reasoning[._ ]summar")
+
+
+class RefusedExtras:
+    """What a model's vendor has refused so far.
+
+    What the library requests on its own account is left out from then on: the user did not ask for it,
+    so a request must not fail because of it. Vendors say only when they get them which schemas are too
+    complex together: Anthropic answers 400, "Schema is too complex for compilation" or "The compiled
+    grammar is too large". OpenAI refuses a summary of the reasoning to organizations that are not
+    verified: https://github.com/continuedev/continue/issues/9854
+    """
+
+    def __init__(self) -> None:
+        self.any = False
+        """Whether there is anything."""
+        self._loose: set[int] = set()
+        """The ids of conversations that continue without strict tools; by id, as all of them compare
+        equal. Removed when the conversation is garbage-collected."""
+        self._unsummarised = False
+        """Whether the account gets no summaries; that applies to all its conversations."""
+
+    def leave_out(self, request: Request) -> Request:
+        """Returns the request without what the vendor refuses."""
+        if id(request.conversation) in self._loose:
+            request = replace(request, options={**request.options, "strict": False})
+        if self._unsummarised and "reasoning" in request.options:
+            extra = _members(request.options.get("extra"))
+            reasoning = {"summary": None, **_members(extra.get("reasoning"))}
+            options = {**request.options, "extra": {**extra, "reasoning": reasoning}}
+            request = replace(request, options=options)
+        return request
+
+    def learn_from(self, request: Request, error: RightcallError) -> bool:
+        """Whether the vendor refused something that the user did not ask for, so a retry may succeed."""
+        if not isinstance(error, VendorError) or error.status != _REFUSED:
+            return False
+        conversation = request.conversation
+        is_strict_own_wish = request.options.get("strict", "auto") in ("auto", None)
+        is_loose = id(conversation) in self._loose
+        if is_strict_own_wish and not is_loose and _TOO_MUCH.search(error.message):
+            self.any = True
+            self._loose.add(id(conversation))
+            finalize(conversation, self._loose.discard, id(conversation)).atexit = False
+            request_logger.warning(
+                "%s; from here on only tools with strict=True are sent strict in this conversation",
+                error,
+            )
+            return True
+        own = _members(_members(request.options.get("extra")).get("reasoning"))
+        is_sent = "reasoning" in request.options and not own.get("summary")
+        if is_sent and not self._unsummarised and _NO_SUMMARY.search(error.message + error.body):
+            self.any = True
+            self._unsummarised = True
+            request_logger.warning("%s; from here on no summary of the reasoning is asked for", error)
+            return True
+        return False
+
+
+def _members(value: object) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
 def definitions(dialect: Dialect, model: str, specs: Sequence[Spec]) -> dict[str, str]:
-    """Returns the definitions as text, by the tools' names. One without a clear name is left out."""
+    """Returns the definitions as text, by the tools' names. One without a clear name is left out.
+
+    They are found in a request that the dialect's encoder makes.
+    """
     request = Request(messages=(user_text("x", "user"),), specs=tuple(specs), options={"cache": False})
     body = json.decode(dialect.encoder()(request, model=model, stream=True).body)
     found: dict[str, str] = {}

@@ -24,8 +24,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Lint rules for a tool's description by itself.
-
 LONGEST_SHORT = 80
 LONGEST_MANUAL = 2_000
 """The longest description, in characters; some 500 tokens, on every turn."""
@@ -123,8 +121,6 @@ def _finding(spec: Spec, rule: str, what: str, why: str, instead: str) -> Findin
     excerpt = first_sentence(spec.description)
     return Finding(spec.name, "description", "advice", what, excerpt, rule, why, instead)
 
-
-# Lint rules for a tool's parameters.
 
 _DEPTH = 6
 # Short values that everybody knows.

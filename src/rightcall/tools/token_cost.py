@@ -33,13 +33,6 @@ from rightcall.loop.window import UNKNOWN_CONTEXT
 from rightcall.models.connect import connect
 from rightcall.models.fallback_model import Fallback
 
-# The tokens that a vendor adds to a request for having tools, and for forcing one, if published.
-# Anthropic puts a system prompt of its own before the tools, and publishes how long it is for each
-# model, by ``tool_choice``: https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview
-# (2026). Its numbers for Fable, Opus 5 and the 5.5 models were not verified, so they are not here;
-# of the rest, only Sonnet 4.6 was verified again in November 2026. Other vendors publish nothing of
-# the kind.
-
 
 class ChoiceCost(NamedTuple):
     """Tokens that a vendor adds to every request with tools."""
@@ -71,7 +64,14 @@ _MODEL = re.compile(r"claude-([a-z0-9-]+?)(?:-\d{8}|-latest|@\w+)?(?:-v\d+)?(?::
 
 
 def choice_cost(model: str) -> ChoiceCost | None:
-    """The tokens that a model's vendor adds; None if not published."""
+    """The tokens that a model's vendor adds; None if not published.
+
+    Anthropic puts a system prompt of its own before the tools, and publishes how long it is for each
+    model, by ``tool_choice``: https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview
+    (2026). Its numbers for Fable, Opus 5 and the 5.5 models were not verified, so they are not here; of
+    the rest, only Sonnet 4.6 was verified again in November 2026. Other vendors publish nothing of the
+    kind.
+    """
     found = _MODEL.search(model)
     if found is None:
         return None

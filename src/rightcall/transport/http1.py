@@ -186,10 +186,6 @@ class ResponseParser:
             self.is_expected = False
 
 
-# Decompresses a body as it comes, by its Content-Encoding, in steps that are each bounded in what they
-# read and in what they give. What nobody has taken yet stays compressed.
-
-
 _GZIP = 16 + zlib.MAX_WBITS
 _RAW = -zlib.MAX_WBITS
 _ZLIB_HEADER = 0x78
@@ -219,7 +215,11 @@ def unpacker(encoding: str, ratio: int | None) -> "Unpacker | None":
 
 
 class Unpacker:
-    """Takes compressed pieces, and returns what they hold."""
+    """Takes compressed pieces, and returns what they hold.
+
+    Each step is bounded in what it reads and in what it gives. What nobody has taken yet stays
+    compressed.
+    """
 
     __slots__ = ("_at", "_data", "_encoding", "_given", "_is_full", "_ratio", "_read", "_stream")
 

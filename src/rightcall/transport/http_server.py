@@ -56,11 +56,6 @@ class Listener(uvicorn.Server):
         self.should_exit = True
 
 
-# Uvicorn's HTTP protocol with limits on the size of headers and on the wait for them and for a
-# body. Without them, a client that sends a byte of a header now and then holds a connection
-# forever. It is based on httptools, which takes a third of h11's time.
-
-
 _TOO_MUCH = b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
 _TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\n"
 _AROUND = len(": \r\n")
@@ -70,7 +65,11 @@ _CLOSE = b"content-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Counts the bytes before the headers are complete, and the time that they and the body take."""
+    """Counts the bytes before the headers are complete, and the time that they and the body take.
+
+    Without these limits on uvicorn's protocol, a client that sends a byte of a header now and then
+    holds a connection forever. It is based on httptools, which takes a third of h11's time.
+    """
 
     header_bytes: ClassVar[int] = 64 * 1024
     header_seconds: ClassVar[float] = 30.0

@@ -163,9 +163,6 @@ def _basic(place: SplitResult) -> str:
     return f"Basic {b64encode(pair.encode()).decode()}"
 
 
-# Which host names are loopback, and which mean every address of this machine.
-
-
 def is_loopback(host: str | None) -> bool:
     """Whether only this machine can reach that host."""
     try:

@@ -3,6 +3,12 @@
 What each model accepts is on the pages "What's new" and "Migration guide" of
 https://platform.claude.com/docs/en/about-claude/models/overview: opus-5-5/whats-new-opus-5-5,
 sonnet-5-5/migration-guide, haiku-5-5/migration-guide and fable-5/introducing-… (November 2026).
+
+A computer is one tool here, but for newer models a toolset with one definition. Newer models call an
+action by its name (``left_click``) and name the toolset beside it; older ones call ``computer`` with
+the action among the arguments. A transcript has only the older form, so that every tool, policy and
+model reads the same; it is converted to the form of the request's tools.
+https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool
 """
 
 from collections.abc import Mapping, Sequence
@@ -189,12 +195,6 @@ def strict_refusal(model: str) -> str:
         return ""
     return f"{model} is older than strict tools."
 
-
-# Computer use: one tool here, but for newer models a toolset with one definition. Newer models call an
-# action by its name (``left_click``) and name the toolset beside it; older ones call ``computer`` with
-# the action among the arguments. A transcript has only the older form, so that every tool, policy and
-# model reads the same; it is converted to the form of the request's tools.
-# https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool
 
 COMPUTER = "computer"
 TOOLSET_MEMBER = "toolset_name"

@@ -2,6 +2,10 @@
 
 Every dialect's ``tables`` holds one for this one parser, so that all dialects treat headers, empty
 bodies and bytes that are not JSON alike. ``docs/models.md`` describes the same for users.
+
+The model is told what the vendor found wrong with its output. Such a reply is not a lost connection:
+the same request would produce the same fault. With the fault described, the model can correct itself.
+The vendor's message may quote the model's output, and is cut.
 """
 
 import re
@@ -361,11 +365,6 @@ def _status(layers: list[dict[str, Any]]) -> int | None:
             if isinstance(found, int) and _REFUSED <= found < 600:  # noqa: PLR2004
                 return found
     return None
-
-
-# Tells the model what the vendor found wrong with its output. Such a reply is not a lost
-# connection: the same request would produce the same fault. With the fault described, the model can
-# correct itself. The vendor's message may quote the model's output, and is cut.
 
 
 _LONGEST = 500

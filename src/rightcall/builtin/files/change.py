@@ -32,10 +32,6 @@ from rightcall.core.jsontext import dump
 from rightcall.errors import ToolFailure
 from rightcall.platforms import posix_only
 
-# Explains why a text was not found in a file, or was found too often, so that a model can correct
-# it. Pure. The commonest causes come first: copied line numbers, white space, look-alike
-# characters, an edit that was already made. Otherwise the most similar lines are shown verbatim.
-
 _NUMBERED = re.compile(r"\s*\d+\t")
 _LOOK_ALIKES = str.maketrans(
     {
@@ -57,7 +53,11 @@ _NEAR = 0.6
 
 
 def explain_miss(text: str, old: str, new: str) -> str:
-    """Why ``old`` is not in ``text``, as far as can be determined."""
+    """Why ``old`` is not in ``text``, as far as can be determined.
+
+    The commonest causes come first: copied line numbers, white space, look-alike characters, an edit
+    that was already made. Otherwise the most similar lines are shown verbatim.
+    """
     words = "The text to replace is not in the file."
     wanted = old.split("\n")
     if all(_NUMBERED.match(line) for line in wanted if line.strip()) and old.strip():

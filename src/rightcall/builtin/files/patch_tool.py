@@ -3,6 +3,17 @@
 An operation creates, changes or deletes one file, as in ``apply_patch`` of the Responses API. There the
 tool is sent as the vendor's own; other models get the same as a function.
 https://platform.openai.com/docs/guides/tools-apply-patch
+
+Its text is a V4A diff, the format of OpenAI's ``apply_patch``, without the envelope around it: a line
+that begins with ``@@`` begins a hunk and may name a line of the file to go to first; every other line
+of a hunk begins with a space (it stays), ``-`` (it goes) or ``+`` (it is new); ``*** End of File``
+means that the hunk is at the end. There are no line numbers.
+https://platform.openai.com/docs/guides/tools-apply-patch
+
+A hunk's old lines are searched from the end of the hunk before it: exactly, else ignoring trailing
+white space, else also ignoring leading white space, and the first match counts. OpenAI's own reference,
+which its models are trained with, does the same. If a diff says more about a position and that does not
+hold, the lines must occur only once: a change in the wrong place does more harm than none.
 """
 
 import os
@@ -29,17 +40,6 @@ from rightcall.core.limits import Limits
 from rightcall.core.options import check_keywords
 from rightcall.core.tool import Tool, object_schema
 from rightcall.errors import ToolFailure, UsageError
-
-# Applies a V4A diff to a file's text. Pure: nothing here reads a file. The format is that of
-# OpenAI's ``apply_patch``, without the envelope around it: a line that begins with ``@@`` begins a
-# hunk and may name a line of the file to go to first; every other line of a hunk begins with a
-# space (it stays), ``-`` (it goes) or ``+`` (it is new); ``*** End of File`` means that the hunk is
-# at the end. There are no line numbers. https://platform.openai.com/docs/guides/tools-apply-patch A
-# hunk's old lines are searched from the end of the hunk before it: exactly, else ignoring trailing
-# white space, else also ignoring leading white space, and the first match counts. OpenAI's own
-# reference, which its models are trained with, does the same. If a diff says more about a position
-# and that does not hold, the lines must occur only once: a change in the wrong place does more harm
-# than none.
 
 MAX_HUNKS = 1000
 """The most hunks in a diff. Each is searched separately, so their number is bounded."""

@@ -233,10 +233,6 @@ def _error(code: int) -> OSError:
     return OSError(code, os.strerror(code))
 
 
-# Parses a model's path into a place beneath the root, or raises with the reason why not. Pure text:
-# nothing here accesses a disk. ``..`` is refused anywhere, because a policy reads the path as the
-# model wrote it, and ``docs/../secrets`` would pass for something under ``docs``.
-
 MAX_BYTES = 4096
 """The longest path, in bytes. Linux's limit is the same."""
 MAX_PARTS = 128
@@ -289,6 +285,9 @@ def parse_path(text: str, roots: Sequence[str] = ()) -> RootedPath:
     """Parses a model's path. Raises ToolFailure.
 
     ``roots`` are the root's own absolute names: a path that begins with one of them is accepted, too.
+
+    Nothing here accesses a disk. ``..`` is refused anywhere, because a policy reads the path as the
+    model wrote it, and ``docs/../secrets`` would pass for something under ``docs``.
     """
     if "\0" in text:
         raise ToolFailure("A path cannot hold a NUL character.", own=True)

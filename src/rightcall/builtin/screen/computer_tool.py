@@ -2,6 +2,11 @@
 
 A model that moves the pointer can do whatever the screen allows. The tool needs a driver, and reaches
 only what the driver reaches; by default a person must approve each call.
+
+The actions of vendors' models are translated into calls of the driver. Anthropic's models send one
+action with its own fields,
+https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool; OpenAI's send a list of
+them, https://platform.openai.com/docs/guides/tools-computer-use.
 """
 
 import asyncio
@@ -101,11 +106,6 @@ def key_named(name: str) -> str:
         )
     return found
 
-
-# Translates the actions of vendors' models into calls of a driver. Anthropic's models send one
-# action with its own fields,
-# https://platform.claude.com/docs/en/agents-and-tools/tool-use/computer-use-tool; OpenAI's send a
-# list of them, https://platform.openai.com/docs/guides/tools-computer-use.
 
 Given: TypeAlias = Mapping[str, Any]
 

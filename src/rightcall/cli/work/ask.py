@@ -23,16 +23,17 @@ from rightcall.declare.attachment import file
 from rightcall.errors import RightcallError, UsageError
 from rightcall.transport.http import HttpTransport
 
-# Turns what ``-a`` names (a file, standard input or an address) into parts of a prompt. Text
-# becomes text, under its name; anything else is sent unchanged, with its media type.
-
 MOST_BYTES = 32 * 1024 * 1024
 """The largest attachment, in bytes. No vendor takes more."""
 _OK = 200
 
 
 async def read_attachment(place: str) -> Text | Media:
-    """The part for an attachment."""
+    """The part for an attachment.
+
+    ``place`` is a file, standard input or an address. Text becomes text, under its name; anything else
+    is sent unchanged, with its media type.
+    """
     if place.startswith(("http://", "https://")):
         return await _fetch(place)
     if place == "-":
@@ -108,8 +109,6 @@ def _check_size(data: bytes, place: str) -> bytes:
     return data
 
 
-# Builds the user's message from the argument, standard input and attachments.
-
 MAX_PROMPT = 16 * 1024 * 1024
 """The most bytes on standard input; more is probably a mistake."""
 _PATIENCE = 3.0
@@ -166,8 +165,6 @@ def _tell_if_nothing_comes() -> None:
         # Not every stream has a descriptor, or one that can be polled.
         return
 
-
-# Saves the media that the model made as files.
 
 _ENDINGS = {"audio/pcm": ".pcm", "audio/l16": ".pcm", "audio/wav": ".wav", "image/webp": ".webp"}
 """File extensions that not every system's table has."""

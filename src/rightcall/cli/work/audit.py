@@ -1,4 +1,9 @@
-"""Report what untrusted text could make an agent with these tools do, and what stops it."""
+"""Report what untrusted text could make an agent with these tools do, and what stops it.
+
+An agent that stands in a Python file is looked at. One that a function makes is not there before the
+function is called, and may need what only the application has: of those the source is read, and what it
+says of ``trust`` is worked out where names of the file are enough.
+"""
 
 import ast
 import inspect
@@ -32,11 +37,6 @@ from rightcall.trust.facts_file import facts_at
 from rightcall.trust.rules import Rules
 from rightcall.trust.rules_file import read_rules
 from rightcall.trust.trifecta import Report, audit
-
-# A Python file into the agents in it, each with the rules that it runs under. An agent that stands
-# in the file is looked at. One that a function makes is not there before the function is called,
-# and may need what only the application has: of those the source is read, and what it says of
-# ``trust`` is worked out where names of the file are enough.
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 

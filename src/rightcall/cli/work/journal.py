@@ -44,15 +44,16 @@ from rightcall.errors import JournalError, NoOutput, ReplayError, RightcallError
 from rightcall.gate.gate import ask_person, final_decision
 from rightcall.loop.replay import replay
 from rightcall.loop.result import RunEnd, RunResult
-from rightcall.record.journal_file import FileJournal
+from rightcall.record.file_journal import FileJournal
 from rightcall.record.jsonl import DamageReport, JsonLinesJournal, check_journal, repair_journal
 from rightcall.record.lines import Damage
 
-# Journals in .jsonl files: report damage, and move it aside so that the rest can be read.
-
 
 def tell_damage(options: Namespace) -> int:
-    """Check or repair, and print the findings."""
+    """Check or repair, and print the findings.
+
+    Repairing moves the damage aside, so that the rest can be read.
+    """
     code = OK
     for file in options.files:
         if file.endswith((".sqlite", ".sqlite3", ".db")):
@@ -96,11 +97,11 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-# Resumes a recorded run that waits for a person, or was interrupted, from the command line.
-
-
 async def resume_run(options: Namespace, journal: Journal, run: str) -> int:
-    """Resume a run with the named agent, or with one made from the options."""
+    """Resume a run with the named agent, or with one made from the options.
+
+    The run waits for a person, or was interrupted.
+    """
     entries = journal.entries(run)
     if any(isinstance(entry, RunEnded) for entry in entries):
         raise UsageError(f"run {run} has ended; there is nothing to continue")

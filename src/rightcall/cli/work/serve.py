@@ -27,8 +27,6 @@ from rightcall.serve.gateway.spend import Spend
 from rightcall.serve.gateway.upstreams import open_model
 from rightcall.user_files import config_folder, write_privately
 
-# OpenTelemetry for commands that serve: sets up the SDK from the standard ``OTEL_`` variables.
-
 _EXPORTERS = ("otlp", "console", "none")
 _OTLP = "opentelemetry.exporter.otlp.proto.http"
 _MISSING = (

@@ -1,4 +1,8 @@
-"""Show how each event of a recorded stream is decoded: the raw bytes of a model's reply."""
+"""Show how each event of a recorded stream is decoded: the raw bytes of a model's reply.
+
+The bytes go line by line through the framing and a dialect's decoder, so the output of either belongs
+to the event that the line completes.
+"""
 
 import json
 import re
@@ -21,10 +25,6 @@ from rightcall.core.sanitize import printable
 from rightcall.core.sse import ServerEvent, SseDecoder
 from rightcall.errors import ProtocolError, RightcallError, UsageError
 from rightcall.wire.dialects import DIALECTS, load
-
-# Decodes a recorded event stream, and shows what each event became. The bytes go line by line
-# through the framing and a dialect's decoder, so the output of either belongs to the event that the
-# line completes.
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _MOST_LOOKED_AT = 64

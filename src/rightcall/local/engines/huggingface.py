@@ -17,13 +17,6 @@ from rightcall.errors import UsageError, VendorError
 from rightcall.local.engine import Card, Finish, Grammar, Piece, Sampling, Syntax, default_max_tokens
 from rightcall.local.engines.in_process import InProcess, LoadedModel, Progress, Shared, ThreadChannel
 
-# Computes the allowed next tokens under a grammar, by llguidance; and detects the grammar's
-# triggers. To llguidance a quoted text is never a special token, even if it equals the token's
-# text; a token is referred to by its id (https://github.com/guidance-ai/llguidance,
-# ``docs/syntax.md``, "Special tokens"). So a grammar's markers are replaced by their ids in the
-# model's vocabulary.
-
-
 _LITERALS = re.compile(r'/(?:[^/\\\n]|\\.)+/|("(?:[^"\\\n]|\\.)*")')
 _RULE = re.compile(r"^[a-z_][a-z0-9_]*(\[[^\]]*\])?\s*:")
 """A rule's name begins with a lower-case letter. A capital begins a terminal of the lexer, which has no
@@ -124,7 +117,12 @@ class Constraint:
 
 
 def with_special_tokens(text: str, tokens: Mapping[str, int]) -> str:
-    """The grammar, with quoted markers replaced by their tokens."""
+    """The grammar, with quoted markers replaced by their tokens.
+
+    To llguidance a quoted text is never a special token, even if it equals the token's text; a token is
+    referred to by its id (https://github.com/guidance-ai/llguidance, ``docs/syntax.md``, "Special
+    tokens").
+    """
     if not tokens:
         return text
     longest_first = sorted(tokens, key=len, reverse=True)

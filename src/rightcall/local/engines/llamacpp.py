@@ -48,11 +48,6 @@ from rightcall.local.engines.llama_server import (
 from rightcall.local.gguf import read_header
 from rightcall.log import local_logger
 
-# The least of HTTP that the model's process needs: one request a connection, on this machine. The
-# processor's caches belong to the model, so all Python around its first token runs cold. A client
-# for any server, which looks up host names and parses heads as mail, took a third of that time.
-
-
 _AT_ONCE = 65_536
 _LONGEST_LINE = 65_536
 _END_OF_HEAD = b"\r\n\r\n"
@@ -119,7 +114,12 @@ class LoopbackResponse:
 
 
 class Loopback:
-    """A server on this machine, by an address in numbers. May be used from any thread."""
+    """A server on this machine, by an address in numbers. May be used from any thread.
+
+    It has the least of HTTP that the model's process needs: one request a connection. The processor's
+    caches belong to the model, so all Python around its first token runs cold. A client for any server,
+    which looks up host names and parses heads as mail, took a third of that time.
+    """
 
     def __init__(self, host: str, port: int, key: str, patience: float) -> None:
         self._place = (host, port)

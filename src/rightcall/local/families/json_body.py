@@ -3,6 +3,9 @@
 The members may come in any order. Arguments are passed through unchanged; if they come before the name
 they are buffered. Arguments that are JSON text in a string are unquoted. If there is no member for
 arguments, the other members are used: the gate will find a misspelt key.
+
+Another form is a name followed by JSON arguments (``NamedBody``), which are passed through unchanged,
+too.
 """
 
 import re
@@ -250,9 +253,6 @@ def _plain(text: str) -> str:
         if text[:1] == '"':
             return text.strip('"')
         return text
-
-
-# Parses a call that is a name followed by JSON arguments, which are passed through unchanged.
 
 
 _NUMBER = re.compile(r":\d+\Z")

@@ -1,5 +1,7 @@
 """The markers that a family's reader looks for in each state, compiled once from the family's data."""
 
+# ruff: noqa: RUF001 - the markers are written as the models write them
+
 import re
 from functools import lru_cache
 from typing import Literal, TypeAlias, assert_never
@@ -24,11 +26,6 @@ from rightcall.local.families.scanner import Scanner
 from rightcall.local.families.shapes import Specs
 from rightcall.local.families.tag_body import NestedBody, TagBody, TagMarkers
 
-# Recognises markers around nothing: a section or a call of brackets and marks that names no tool.
-# Models that were going to call and did not write ``<tool_call>{}</tool_call>``, ``[TOOL_CALLS][]``
-# or ``<function=></function>``. Nothing in it is text, so that all of it can go.
-
-
 Found: TypeAlias = tuple[int, str]
 """How much of the text is an empty call, and the marker that closes it, if the family has one."""
 
@@ -39,7 +36,12 @@ _SOMETHING: Found = (0, "")
 
 
 class EmptyCall:
-    """The tokens of a family's empty calls, compiled once."""
+    """The tokens of a family's empty calls, compiled once.
+
+    A section or a call of brackets and marks that names no tool: models that were going to call and did
+    not write ``<tool_call>{}</tool_call>``, ``[TOOL_CALLS][]`` or ``<function=></function>``. Nothing
+    in it is text, so that all of it can go.
+    """
 
     def __init__(self, family: Family) -> None:
         self._closes = frozenset((*family.section.close, *family.call.close))
@@ -101,9 +103,6 @@ def _marks(form: Form) -> tuple[str, ...]:
             return ()
         case other:
             assert_never(other)
-
-
-# ruff: noqa: RUF001 - the markers are written as the models write them
 
 
 _SOURCE = re.compile(r"[\s\d:,\[\]]*")

@@ -175,11 +175,6 @@ def _form(channels: Channels) -> re.Pattern[str]:
     return re.compile(rf"{start}(?:\s*(?:to=[^\s<]+|{channel}|{constrain}|\b(?:{_TYPES})\b))*\s*")
 
 
-# The section of calls that a reply is in: its markers, and whether anything was called. It decides
-# which markers are text if no call follows, and which never are: those of an empty section that was
-# opened and closed, and special tokens before the end of the turn.
-
-
 _MAX_GAP = 4096
 """The most white space before another call."""
 _MAX_AGAIN = 4096
@@ -189,7 +184,11 @@ _SEPARATORS = re.compile(r"[\s,;]*")
 
 
 class Section:
-    """One section, from its first marker on."""
+    """One section, from its first marker on.
+
+    It decides which markers are text if no call follows, and which never are: those of an empty section
+    that was opened and closed, and special tokens before the end of the turn.
+    """
 
     __slots__ = ("has_called", "is_open", "opener", "raw")
 

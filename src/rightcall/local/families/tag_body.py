@@ -249,12 +249,6 @@ class TagBody(TypedBody):
         return self._to(self._between)
 
 
-# Parses a call whose arguments are tags named after their keys, down to the scalars. The schema
-# determines a tag's content, if it can; otherwise what follows does: another tag, or text. If a
-# string is allowed, the whole content is that string. If a required tag is missing, the call ends
-# there, and the rest is text.
-
-
 class _Level(Struct, gc=False):
     """An open object or array: its closing tag, and its number of members."""
 
@@ -265,7 +259,13 @@ class _Level(Struct, gc=False):
 
 
 class NestedBody(TypedBody):
-    """One call."""
+    """One call.
+
+    Its arguments are tags named after their keys, down to the scalars. The schema determines a tag's
+    content, if it can; otherwise what follows does: another tag, or text. If a string is allowed, the
+    whole content is that string. If a required tag is missing, the call ends there, and the rest is
+    text.
+    """
 
     def __init__(self, form: NestedForm, draft: FamilyReply, specs: Specs) -> None:
         super().__init__(draft, specs)

@@ -1,4 +1,10 @@
-"""Builds the rule for a call of one tool in a family's format, with arguments of limited size."""
+"""Builds the rule for a call of one tool in a family's format, with arguments of limited size.
+
+Arguments between tags are written each by its schema, as text if it is a string and otherwise as JSON.
+The reader determines a value's type by the schema; if a string is one of several types, text that
+parses as another of them is that other type. So text may not begin like a value that the schema would
+refuse.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -59,12 +65,6 @@ from rightcall.local.grammar.rulebook import (
     size,
     word,
 )
-
-# Arguments between tags: each by its schema, as text if it is a string and otherwise as JSON. The
-# reader determines a value's type by the schema; if a string is one of several types, text that
-# parses as another of them is that other type. So text may not begin like a value that the schema
-# would refuse.
-
 
 _OTHERS = ("object", "array", "number", "boolean", "null")
 _SAID = {"number": frozenset(["number", "integer"])}

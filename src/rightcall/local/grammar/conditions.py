@@ -2,6 +2,8 @@
 
 That needs the negation of a schema, which only a few have: listed values, types, present or absent
 members, and combinations of these.
+
+Alternatives that share no value are found here, too, so that no value could satisfy two of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +20,6 @@ from rightcall.local.grammar.flat_schema import (
     flatten_schema,
 )
 from rightcall.local.grammar.scalars import TYPES, is_a
-
-# Finds alternatives that share no value, so that no value could satisfy two of them.
-
 
 _MOST_COMPARED = 24
 _MOST_COMPARED_DEPTH = 3

@@ -3,6 +3,9 @@
 A grammar's only state is the rule that it is in. For a few members it tracks which are still to come,
 with a rule for each set of them. For more, it tracks the required ones, and all others may come
 anywhere, and repeatedly: the gate refuses duplicates.
+
+An array's keywords are compiled to its items, and patterns for names to the names that match them, and
+those that do not.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -327,9 +330,6 @@ class _Orders:
         return optional(onward)
 
 
-# Compiles an array's keywords to its items.
-
-
 def counts(keywords: Mapping[str, Any], path: str, findings: Findings) -> tuple[int, int | None]:
     """The minimum and maximum number of items, as far as a grammar can enforce them."""
     least = keywords.get("minItems", 0)
@@ -375,12 +375,6 @@ def items(prefix: list[Node], item: Node, separator: Node, between: tuple[int, i
     return after
 
 
-# Turn an array of a few known values, each of which may come once, into its items. A grammar knows
-# what has been written only by the rule that it is in. Of a few values it follows which are left,
-# and needs a rule for each set of them. Of more it follows only the last one, which does not come
-# again at once.
-
-
 MOST_TRACKED_VALUES = 5
 """So many values are followed, each of which doubles the rules."""
 _MOST_LAST = 12
@@ -415,7 +409,12 @@ def few_values(flat: FlatSchema) -> list[JsonValue] | None:
 
 
 class DistinctItems:
-    """Items that are written as these nodes, none of them twice."""
+    """Items that are written as these nodes, none of them twice.
+
+    A grammar knows what has been written only by the rule that it is in. Of a few values it follows
+    which are left, and needs a rule for each set of them. Of more it follows only the last one, which
+    does not come again at once.
+    """
 
     def __init__(self, values: Sequence[Node], separator: Node, rules: GrammarRules, hint: str) -> None:
         self._values = values
@@ -480,9 +479,6 @@ class DistinctItems:
         if is_due:
             return onward
         return optional(onward)
-
-
-# Names that patterns match, and names that they do not, as a notation writes them.
 
 
 def resolve_property_names(schema: SubSchema, follow: Callable[[SubSchema], SubSchema]) -> SubSchema:

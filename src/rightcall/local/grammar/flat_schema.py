@@ -13,10 +13,6 @@ from msgspec import Struct, field
 from rightcall.core.jsontext import JsonValue, at, dump, nodes
 from rightcall.errors import UsageError
 
-# Normalises schemas: keeps only what constrains values, in the keywords of the newest draft. Two
-# schemas with the same structure have the same grammar.
-
-
 SubSchema: TypeAlias = Mapping[str, Any] | bool
 
 _NOTES = frozenset(
@@ -49,7 +45,10 @@ MOST_DEEP = 200
 
 
 def structure(schema: Any) -> Any:
-    """The schema without keywords that constrain nothing. A property may be called ``title``."""
+    """The schema without keywords that constrain nothing. A property may be called ``title``.
+
+    Two schemas with the same structure have the same grammar.
+    """
     if not isinstance(schema, Mapping):
         return schema
     draft = schema.get("$schema")

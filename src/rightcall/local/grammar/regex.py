@@ -3,6 +3,10 @@
 Characters, classes, groups, repetition, alternatives, and anchors around the whole, as the gate treats
 them: as in JavaScript, except that the dot is anything but a line feed. Everything else (look-around,
 backreferences, word boundaries, properties) is ``Inexpressible``.
+
+Texts that an expression does not match, or matches with a given length, are found by derivatives: after
+each letter the rest that may follow (a Brzozowski derivative) is itself a node; equal nodes are one
+state. If that loops or grows too large, it is ``Inexpressible``.
 """
 
 import re
@@ -304,11 +308,6 @@ def _chars(node: Node) -> Chars:
         return Chars(())
     assert isinstance(node, Chars)
     return node
-
-
-# Derivatives of regular expressions: texts that one does not match, or matches with a given length.
-# After each letter the rest that may follow (a Brzozowski derivative) is itself a node; equal nodes
-# are one state. If that loops or grows too large, it is ``Inexpressible``.
 
 
 Ranges: TypeAlias = list[tuple[int, int]]

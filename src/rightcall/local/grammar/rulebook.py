@@ -1,4 +1,9 @@
-"""Rules: named nodes, the book of those that are needed, and what they leave to the gate."""
+"""Rules: named nodes, the book of those that are needed, and what they leave to the gate.
+
+The nodes are those of a grammar before it is printed for an engine. Nothing here knows JSON, schemas or
+tools. The functions build minimal nodes: what matches nothing is removed from choices, and a sequence
+that contains it matches nothing, either.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,11 +12,6 @@ from os.path import commonprefix
 from typing import Any, TypeAlias, assert_never
 
 from msgspec import Struct, field
-
-# The nodes of a grammar, before it is printed for an engine. Nothing here knows JSON, schemas or
-# tools. The functions build minimal nodes: what matches nothing is removed from choices, and a
-# sequence that contains it matches nothing, either.
-
 
 LAST_CODE_POINT = 0x10FFFF
 _NO_LIMIT = 2**63

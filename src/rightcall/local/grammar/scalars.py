@@ -2,6 +2,10 @@
 
 The number of digits is limited: a model that has begun to write digits does not always stop by itself.
 The limit is far above the digits of any meaningful number.
+
+Formats are regular expressions by JSON Schema's name. Each accepts everything that its standard does.
+Those of ``WIDER`` accept more, since the whole rule would make a grammar too large. A format that is
+not here is not enforced.
 """
 
 from collections.abc import Mapping, Sequence
@@ -298,11 +302,6 @@ def _fraction_of(value: Decimal) -> str:
 
 def _span(first: int, last: int) -> Node:
     return chars((ord("0") + first, ord("0") + last))
-
-
-# Formats by JSON Schema's name, as regular expressions. Each accepts everything that its standard
-# does. Those of ``WIDER`` accept more, since the whole rule would make a grammar too large. A
-# format that is not here is not enforced.
 
 
 _LEAP = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"

@@ -285,10 +285,6 @@ def _pattern(markers: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, sorted(markers, key=len, reverse=True))))
 
 
-# Finds a chat template's quirks by trying it out. It renders small conversations with unique words,
-# and their places in the output show what the template does. Model names are not used.
-
-
 _WORDS = re.compile(r"qz[a-z]+\d*")
 _USER: Fields = {"role": "user", "content": "qzuser"}
 _AGAIN: Fields = {"role": "user", "content": "qzagain"}
@@ -331,7 +327,11 @@ class _Form(Struct, frozen=True):
 
 
 def probe(template: ChatTemplate) -> Quirks:
-    """The template's quirks. Cached by template."""
+    """The template's quirks. Cached by template.
+
+    They are found by trying it out: it renders small conversations with unique words, whose places in
+    the output show what the template does. Model names are not used.
+    """
     variants = tuple(template.variants.items())
     return _probe(variants, tuple(template.tokens.items()), template.special, template.bounds)
 

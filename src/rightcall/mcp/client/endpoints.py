@@ -216,12 +216,6 @@ def directory_of(target: Stdio) -> str:
     return place
 
 
-# The files in which Claude Desktop, VS Code, Cursor and others list their servers into targets.
-# ``{"mcpServers": {name: {...}}}`` is the form of Claude Desktop, Cursor and most others; VS Code
-# writes ``{"servers": {...}}``, in a file of its own or under ``mcp`` in its settings, with
-# comments and trailing commas (JSONC). References to the environment (``${env:NAME}``) are filled
-# in; values that only a person or an editor knows (``${input:…}``) must be given.
-
 _LARGEST = 1024 * 1024
 _TABLES = ("mcpServers", "servers")
 # Strings are matched first, so that text in them that looks like a comment is kept.
@@ -240,6 +234,12 @@ def load_config(
 
     ``inputs`` are the values of ``${input:…}``; ``workspace`` is the value of ``${workspaceFolder}``,
     and where programs run unless their entry says otherwise.
+
+    Claude Desktop, VS Code, Cursor and others have such files. ``{"mcpServers": {name: {...}}}`` is the
+    form of Claude Desktop, Cursor and most others; VS Code writes ``{"servers": {...}}``, in a file of
+    its own or under ``mcp`` in its settings, with comments and trailing commas (JSONC). References to
+    the environment (``${env:NAME}``) are filled in; values that only a person or an editor knows
+    (``${input:…}``) must be given.
     """
     file = Path(path).expanduser()
     reader = _ConfigFile(file, inputs or {}, None if workspace is None else Path(workspace).absolute())

@@ -1,4 +1,4 @@
-"""``connect``: targets of servers into sets of tools that may change, and that any agent takes."""
+"""``connect`` turns targets of servers into sets of tools that may change, and that any agent takes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -55,9 +55,6 @@ from rightcall.mcp.client.tool_list import AcceptedTools, accept_tools, fetch
 from rightcall.mcp.pins import Definition
 from rightcall.process.deadline_validator import DeadlineValidator
 
-# A tool's arguments into a server's answer: sent once, and again only if nothing was done.
-
-
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 _MOST_PROGRESS = 1000
@@ -68,7 +65,10 @@ _BEYOND = 5.0
 
 
 class RemoteCalls:
-    """Sends calls to one server."""
+    """Sends calls to one server.
+
+    A call is sent once, and again only if nothing was done.
+    """
 
     def __init__(
         self, connection: ServerConnection, settings: ConnectionSettings, notes: NoteLog

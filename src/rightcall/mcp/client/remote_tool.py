@@ -1,4 +1,4 @@
-"""A server's definition into our tool: its name, its limits, and our own view of its dangers."""
+"""Turns a server's definition into our tool: its name, its limits, and our own view of its dangers."""
 
 import base64
 import hashlib
@@ -172,11 +172,6 @@ def _add_hash(cleaned: str, name: str) -> str:
     return f"{cleaned[: _LONGEST - _MARK - 1]}_{mark}"
 
 
-# A server's answer to a call into our tool's return value, or into its failure. Text stays text,
-# images, sounds and files become media, and a link is described in text: nothing is fetched. An
-# answer that does not fit the server's own output schema is a failure, because nobody knows what it
-# means.
-
 _SHOWN_PROBLEMS = 5
 
 Judge: TypeAlias = Schema | DeadlineValidator
@@ -185,7 +180,12 @@ Piece: TypeAlias = str | Media
 
 
 def value_of(result: CallToolResult, output: Judge | None) -> Any:
-    """The tool's return value. Raises ToolFailure for an error, and for a value that does not fit."""
+    """The tool's return value. Raises ToolFailure for an error, and for a value that does not fit.
+
+    Text stays text, images, sounds and files become media, and a link is described in text: nothing is
+    fetched. An answer that does not fit the server's own output schema is a failure, because nobody
+    knows what it means.
+    """
     pieces = [piece_of(block) for block in result.content]
     if result.is_error:
         raise ToolFailure(

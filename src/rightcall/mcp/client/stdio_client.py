@@ -1,4 +1,4 @@
-"""A program to start into the pair of streams that the SDK's session uses.
+"""Starts a server's program, and gives the pair of streams that the SDK's session uses.
 
 The SDK's own transport would read a line of any length into memory, and leave the processes that a
 server starts running; so this one is ours. One task opens and closes it; closing takes bounded time.
@@ -33,13 +33,6 @@ from rightcall.mcp.jsonrpc_lines import (
 from rightcall.platforms import posix_only
 from rightcall.process.command import Command, Completed, decode, describe
 from rightcall.process.runner import run
-
-# A server's program into a process with pipes, kept as every command here is. It runs under a
-# keeper (``rightcall.process``): in a session of its own, without our descriptors and our
-# environment, ended with everything that it started when it is released, and ended with this
-# process however that ends. A keeper gives a command no standard input, so a bootstrap of a few
-# lines is run instead: it fetches both pipes from a socket in a private directory, and then becomes
-# the program.
 
 _FIRST_STEP = (
     "import os,signal,socket,sys\n"
@@ -170,7 +163,14 @@ class Child:
 
 
 async def launch(target: Stdio) -> Child:
-    """Start a server. Raises UsageError if it is not allowed, TransportError if it does not start."""
+    """Start a server. Raises UsageError if it is not allowed, TransportError if it does not start.
+
+    The program runs under a keeper (``rightcall.process``): in a session of its own, without our
+    descriptors and our environment, ended with everything that it started when it is released, and
+    ended with this process however that ends. A keeper gives a command no standard input, so a
+    bootstrap of a few lines is run instead: it fetches both pipes from a socket in a private directory,
+    and then becomes the program.
+    """
     if sys.platform == "win32":
         raise posix_only("an MCP server over stdio")
     program = program_of(target)

@@ -4,6 +4,10 @@ Up to the protocol of 2025-11-25 a question is a request to the client, and the 
 answer. Since that of 2026-07-28 there are no such requests: the call ends with the questions, and the
 client makes it again with the answers. A tool that asks is then run again from its start, so it should
 ask before it acts.
+
+There are three kinds of questions: a form that a person fills in (elicitation), a reply of the client's
+own model (sampling), and the folders the client works in (roots). A client declares which of them it
+supports. A person's approval of a call is such a form, too.
 """
 
 import asyncio
@@ -29,11 +33,6 @@ from rightcall.core.jsontext import JsonObject, JsonValue
 from rightcall.core.proposal import Proposal, question
 from rightcall.core.schema import Schema
 from rightcall.errors import ToolFailure
-
-# What a tool may ask of the client that called it, and the answers, as values. There are three
-# kinds: a form that a person fills in (elicitation), a reply of the client's own model (sampling),
-# and the folders the client works in (roots). A client declares which of them it supports. A
-# person's approval of a call is such a form, too.
 
 QUESTION = "rightcall_approval"
 """The name of the question for approval."""

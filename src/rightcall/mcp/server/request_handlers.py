@@ -1,4 +1,7 @@
-"""A client's ``tools/call`` into its response: accepted, refused, held for answers, or returned."""
+"""Turns a client's ``tools/call`` into its response: accepted, refused, held for answers, or returned.
+
+A ``tools/list`` is answered with the tools as they are at that moment: schemas, hints and titles.
+"""
 
 import json
 import traceback
@@ -38,8 +41,6 @@ from rightcall.mcp.server.offers import MARKDOWN, Offers, to_prompt, to_resource
 from rightcall.mcp.server.remote_client import QUESTION, Caller, LogLevels, calling, request_for
 from rightcall.mcp.server.serve_options import Bounds
 from rightcall.mcp.server.served_calls import AwaitsClient, ServedCall, ServedCallRecord, ServedCallSetup
-
-# Tools, which may change, into the answer to ``tools/list``: schemas, hints and titles.
 
 
 class ServedTool(Struct, frozen=True, eq=False):

@@ -1,4 +1,4 @@
-"""A client's call through the gate: recorded as a run of its own, and run in its turn.
+"""Takes a client's call through the gate, records it as a run of its own, and runs it in its turn.
 
 The client's request is recorded in the place of a model's reply, so that everything that reads the
 records of agents can read these. The protocol's side, with requests and results, is in ``requests``.
@@ -41,16 +41,15 @@ from rightcall.gate.hooks import NO_HOOKS, HookChain
 from rightcall.mcp.server.remote_client import QUESTION, Caller, ProgressSender, decision_from, form_for
 from rightcall.record.steps import JournalSteps, append
 
-# Runs a coroutine in its caller's task, and from that task's cancellation on in one of its own. The
-# SDK's cancellation is repeated at every await, and no tool could clean up under that. A task for
-# every call would protect it too, but takes two more turns of the event loop, and few are
-# cancelled.
-
 T = TypeVar("T")
 
 
 class Handover(Generic[T]):
-    """Runs a coroutine. If its caller is cancelled, ``task`` goes on with it, cancelled once."""
+    """Runs a coroutine. If its caller is cancelled, ``task`` goes on with it, cancelled once.
+
+    The SDK's cancellation is repeated at every await, and no tool could clean up under that. A task for
+    every call would protect it too, but takes two more turns of the event loop, and few are cancelled.
+    """
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._work = work

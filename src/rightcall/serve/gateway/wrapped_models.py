@@ -30,7 +30,7 @@ from rightcall.gate.call_check import check
 from rightcall.log import gateway_logger
 from rightcall.loop.result import RunEnd, RunResult
 from rightcall.loop.run_guard import is_long
-from rightcall.record.journal_file import off_loop
+from rightcall.record.waits import off_loop
 from rightcall.request.endpoint import close_stream
 from rightcall.serve.gateway.settings import Served, Settings
 from rightcall.trust.guard import Guard

@@ -23,10 +23,11 @@ from rightcall.durable.app import App, RunInfo
 from rightcall.durable.engine import is_store
 from rightcall.errors import JournalError, UsageError
 from rightcall.record.entry_text import decode
-from rightcall.record.journal_file import FileJournal, myself
+from rightcall.record.file_journal import FileJournal
 from rightcall.record.journal_kinds import DATABASE, kind_by_content, kind_by_name, kind_of
 from rightcall.record.jsonl import JsonLinesJournal
 from rightcall.record.lines import CANCEL, owners, parse_line
+from rightcall.record.run_lock import myself
 from rightcall.record.sqlite import SqliteJournal
 from rightcall.record.steps import entries_of
 

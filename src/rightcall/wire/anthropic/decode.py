@@ -19,6 +19,21 @@ from rightcall.wire.decoders import SseReply, whole_object, whole_reply
 from rightcall.wire.refusal import UNREADABLE, excerpt, is_bare_error
 
 
+class Decoder(SseReply[ReplyBuilder]):
+    """Decodes one streamed reply. Feed it bytes, split anywhere."""
+
+    def __init__(self) -> None:
+        super().__init__(NAME, ReplyBuilder(), _take, _take_whole, end="message_stop")
+
+
+decoder = Decoder
+
+
+def decode(body: bytes, /) -> Reply:
+    """The reply in a body that was not streamed."""
+    return whole_reply(ReplyBuilder(), _take_whole, body)
+
+
 class _AnthropicDelta(Struct, gc=False):
     type: str = ""
     text: str | None = None
@@ -51,21 +66,6 @@ _frame = msgspec.json.Decoder(_AnthropicEvent).decode
 _any = msgspec.json.Decoder().decode
 _input = msgspec.json.Decoder(_BlockInput).decode
 _inputs = msgspec.json.Decoder(_BlockInputs).decode
-
-
-class Decoder(SseReply[ReplyBuilder]):
-    """Decodes one streamed reply. Feed it bytes, split anywhere."""
-
-    def __init__(self) -> None:
-        super().__init__(NAME, ReplyBuilder(), _take, _take_whole, end="message_stop")
-
-
-decoder = Decoder
-
-
-def decode(body: bytes, /) -> Reply:
-    """The reply in a body that was not streamed."""
-    return whole_reply(ReplyBuilder(), _take_whole, body)
 
 
 def _take(reply: ReplyBuilder, event: ServerEvent) -> None:
