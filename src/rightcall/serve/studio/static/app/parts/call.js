@@ -54,7 +54,6 @@ function answered(call) {
     result?.outcome === "denied"
       ? folded("What the model was told", `told-${call.key}`, () => said(result))
       : result && said(result),
-    result?.vouched.length > 0 && h("p.small.soft", "Vouched for in it: ", listed(result.vouched)),
     result?.planted.length > 0 &&
       h("p.small.soft", "Written by this agent earlier: ", listed(result.planted)),
     result?.offers.length > 0 && h("p.small.soft", "Offers from now on: ", listed(result.offers)),
