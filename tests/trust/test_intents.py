@@ -139,13 +139,61 @@ class TestCounting:
         agent.run_sync("Pay.", intents=[TO_ANN])
         assert shop.done == [f"pay {ANN} 40"]
 
-    def test_a_bound_holds_for_the_sum_to_each_target(self):
+    def test_a_bound_holds_for_the_sum_of_all_calls(self):
         shop = Shop()
         intent = rc.Intent("pay", to=["AA11", "BB22"], amount=rc.at_most(40), times=9)
-        calls = [pay("AA11", 30), pay("AA11", 20), pay("BB22", 40), pay("AA11", 10), pay("AA11", 1)]
+        calls = [pay("AA11", 30), pay("BB22", 20), pay("BB22", 10), pay("AA11", 1)]
         result = run(shop, [intent], *calls)
-        assert shop.done == ["pay AA11 30", "pay BB22 40", "pay AA11 10"]
+        assert shop.done == ["pay AA11 30", "pay BB22 10"]
         assert "40 of the 40 that were stated are spent" in result.calls[-1].result.text
+
+    def test_also_if_the_targets_have_gaps_and_with_what_takes_its_place(self):
+        shop = Shop()
+        intents = [
+            rc.Intent("pay", to=rc.trust.Like("A{}"), amount=rc.at_most(40), times=9, label="a"),
+            rc.Intent("pay", to="BB22", amount=rc.at_most(40), instead_of="a"),
+        ]
+        run(shop, intents, pay("A1", 30), pay("A2", 20), pay("BB22", 20), pay("A2", 10))
+        assert shop.done == ["pay A1 30", "pay A2 10"]
+
+    def test_with_each_it_holds_for_the_sum_to_each_of_its_values(self):
+        shop = Shop()
+        to = ["AA11", "BB22"]
+        intent = rc.Intent("pay", to=to, amount=rc.at_most(40), each="to", times=9)
+        run(shop, [intent], pay("AA11", 41), pay("AA11", 30), pay("BB22", 40), pay("AA11", 20))
+        assert shop.done == ["pay AA11 30", "pay BB22 40"]
+
+    @pytest.mark.parametrize(
+        ("amount", "runs"),
+        [("4.5", True), ("-1", False), ("\uff14\uff10", False), ("4_0", False), ("nan", False)],
+    )
+    def test_nothing_but_a_plain_number_is_within_a_bound(self, amount, runs):
+        done = []
+
+        def pay_out(to: str, amount: str) -> str:
+            """Pay."""
+            done.append(amount)
+            return "paid"
+
+        script = [reply(call("pay_out", to="AA11", amount=amount)), "done"]
+        agent = rc.Agent(ScriptedModel(script), [pay_out], trust=Rules(otherwise="deny"))
+        agent.run_sync("Pay.", intents=[rc.Intent("pay_out", to="AA11", amount=rc.at_most(40))])
+        assert bool(done) is runs
+
+    @pytest.mark.parametrize(
+        "state",
+        [
+            lambda: rc.at_most(-1),
+            lambda: rc.at_most(float("nan")),
+            lambda: rc.at_most(40, scale=-1),
+            lambda: rc.at_most(40, plus=-41),
+            lambda: rc.trust.AtMost(float("inf")),
+            lambda: rc.Intent("pay", amount=[rc.at_most(40)]),
+        ],
+    )
+    def test_a_bound_that_is_none_is_an_error(self, state):
+        with pytest.raises(UsageError, match="bound|number"):
+            state()
 
     def test_a_bound_may_follow_from_a_record(self):
         paid = rc.found("get_customers", name="Ann Lee", field="paid")
