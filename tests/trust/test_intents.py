@@ -132,6 +132,21 @@ class TestCounting:
         assert shop.done == [f"pay {ANN} 40"]
         assert "pay was stated once, and that is used up" in result.calls[-1].result.text
 
+    def test_and_what_was_refused_beyond_it_is_not_asked_again(self):
+        shop, asked = Shop(), []
+        intents = [rc.Intent("mail", to="ann@home.example", body=rc.trust.Free())]
+        calls = [call("mail", to=["ann@home.example"], body=body) for body in ("a", "b", "b", "c")]
+        refuse = lambda each: asked.append(each) or False  # noqa: E731
+        run(shop, intents, *calls, otherwise="ask", approve=refuse)
+        assert (len(shop.done), len(asked)) == (1, 1)
+
+    def test_a_yes_beyond_it_is_for_that_call_alone(self):
+        shop, asked = Shop(), []
+        intents = [rc.Intent("mail", to="ann@home.example", body=rc.trust.Free())]
+        calls = [call("mail", to=["ann@home.example"], body=body) for body in ("a", "b", "c")]
+        run(shop, intents, *calls, otherwise="ask", approve=lambda each: asked.append(each) or True)
+        assert (len(shop.done), len(asked)) == (3, 2)
+
     def test_in_one_reply_too(self):
         shop = Shop()
         script = [reply(call("inbox")), reply(pay(ANN, 40), pay(ANN, 40)), "done"]

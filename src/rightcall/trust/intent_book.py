@@ -172,7 +172,7 @@ class IntentBook:
             spent, count = self._exceeded(found, call_id)
             if spent:
                 # Whoever may not do it again comes closer than whoever may not do it at all.
-                misfits.append((0, Misfit(reason=spent, spent=count)))
+                misfits.append((0, Misfit(reason=spent, spent=f"{name} {count}")))
             else:
                 fitting.append(found)
         if fitting:
