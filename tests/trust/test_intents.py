@@ -431,11 +431,45 @@ class TestContents:
         agent.run_sync("Write.", intents=[self.MAIL])
         assert shop.done == ["mail ann@home.example: x"]
 
-    def test_an_amount_that_was_not_stated_must_have_been_typed(self):
-        for prompt, is_done in (("Pay AA11.", False), ("Pay AA11 40.", True)):
-            shop = Shop()
-            run(shop, [rc.Intent("pay", to="AA11")], pay("AA11", 40), prompt=prompt)
-            assert bool(shop.done) is is_done
+    @pytest.mark.parametrize(
+        ("values", "words"),
+        [
+            ({}, "amount is an amount, and is not stated: add amount="),
+            ({"amount": rc.trust.Free()}, "not left open"),
+            ({"amount": rc.trust.Like("{}")}, "not left open"),
+            ({"amount": [40, rc.trust.Free()]}, "not left open"),
+            ({"amount": "forty"}, "'forty' is no number"),
+            ({"amount": True}, "True is no number"),
+        ],
+    )
+    def test_an_amount_of_money_must_be_stated(self, values, words):
+        intents = [rc.Intent("pay", {"to": "AA11", **values})]
+        shop = Shop()
+        with pytest.raises(UsageError, match=words):
+            run(shop, intents, pay("AA11", 40), prompt="Pay AA11 40.")
+        agent = rc.Agent(ScriptedModel([]), shop.tools, trust=Rules())
+        with pytest.raises(UsageError, match=words):
+            run_sync(agent.check_intents(intents))
+
+    @pytest.mark.parametrize("prompt", ["Pay AA11 40.", "Pay AA11 40, and 9."])
+    @pytest.mark.parametrize("cents", [None, 0, 9])
+    def test_every_number_of_a_tool_that_moves_money_is_an_amount(self, prompt, cents):
+        done = []
+
+        def pay_out(to: str, betrag: int, cents: int = 0) -> str:
+            """Pay."""
+            done.append(betrag)
+            return "paid"
+
+        money = {"reach": "outside", "untrusted": False, "private": False, "targets": ("to",)}
+        made = rc.tool(pay_out, facts=rc.Facts(**money, dangers=("money",)))
+        more = {} if cents is None else {"cents": cents}
+        script = [reply(call("pay_out", to="AA11", betrag=40, **more)), "done"]
+        agent = rc.Agent(ScriptedModel(script), [made], trust=Rules(otherwise="deny"))
+        agent.run_sync(prompt, intents=[rc.Intent("pay_out", to="AA11", betrag=40)])
+        assert bool(done) is (not cents)
+        with pytest.raises(UsageError, match="betrag is an amount, and is not stated"):
+            agent.run_sync(prompt, intents=[rc.Intent("pay_out", to="AA11")])
 
 
 class TestWhoStates:

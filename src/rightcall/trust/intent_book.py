@@ -15,10 +15,12 @@ from msgspec.structs import replace
 from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonObject, JsonValue, Place, is_key, leaves
+from rightcall.core.tool import Tool
 from rightcall.trust import kinds
 from rightcall.trust.accounts import accounts
 from rightcall.trust.characters import plain
 from rightcall.trust.evidence import ToolKnowledge, evidence_at, is_blank
+from rightcall.trust.facts import ResolvedFacts
 from rightcall.trust.intents import (
     AtMost,
     Day,
@@ -290,6 +292,10 @@ class IntentBook:
         """What may not stand in a parameter that the intent does not state."""
         facts = knowledge.facts
         if is_blank(value) or is_same_as_default(value, name, knowledge):
+            return
+        if name in facts.bounded and moves_money(knowledge.tool):
+            # That a number was typed somewhere says nothing about how much may be paid.
+            yield evidence_at((name,), as_text(value), "nowhere"), _state_amount(name)
             return
         if name in facts.targets or name not in facts.parameters:
             for place, leaf in leaves(value, (name,)):
@@ -602,6 +608,46 @@ def _parameter_of(path: str) -> str:
     if path.startswith("$"):
         return re.split(r"[.\[]", path.removeprefix("$").removeprefix("."))[0]
     return path.rpartition(".")[2]
+
+
+def moves_money(tool: Tool) -> bool:
+    """Whether a tool's facts say that it moves money, and it does."""
+    return tool.effect in ("idempotent", "write") and "money" in (tool.facts.dangers or ())
+
+
+def amount_problem(intent: Intent, tool: Tool, facts: ResolvedFacts) -> str:
+    """What is wrong with the amounts that an intent states, or leaves out; empty if nothing is."""
+    required = tool.parameters.get("required")
+    for name in facts.bounded:
+        if name not in intent.values:
+            is_required = isinstance(required, list) and name in required
+            if is_required and moves_money(tool):
+                return _state_amount(name)
+            continue
+        for value in _members_of(intent.values[name]):
+            if isinstance(value, Free | Like) and moves_money(tool):
+                return f"{name} is an amount, which is not left open: state a number, or rc.at_most(…)"
+            is_text = isinstance(value, str) and not any(map(str.isdecimal, value))
+            if (is_text and value) or isinstance(value, bool):
+                return f"{name} is an amount, and {value!r} is no number"
+    return ""
+
+
+def _state_amount(name: str) -> str:
+    words = f"{name} is an amount, and is not stated: add {name}=rc.at_most(…) or the number"
+    return f'{words}; if it is none, say kinds={{"{name}": "free"}} in the facts'
+
+
+def _members_of(value: Value) -> Iterator[Value]:
+    match value:
+        case OneOf(values):
+            for each in values:
+                yield from _members_of(each)
+        case ObjectOf(members):
+            for each in members.values():
+                yield from _members_of(each)
+        case _:
+            yield value
 
 
 def _bounds_in(values: Mapping[str, Value], above: str = "") -> Iterator[tuple[str, AtMost]]:
