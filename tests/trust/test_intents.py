@@ -132,6 +132,21 @@ class TestCounting:
         assert shop.done == [f"pay {ANN} 40"]
         assert "pay was stated once, and that is used up" in result.calls[-1].result.text
 
+    def test_and_what_was_refused_beyond_it_is_not_asked_again(self):
+        shop, asked = Shop(), []
+        intents = [rc.Intent("mail", to="ann@home.example", body=rc.trust.Free())]
+        calls = [call("mail", to=["ann@home.example"], body=body) for body in ("a", "b", "b", "c")]
+        refuse = lambda each: asked.append(each) or False  # noqa: E731
+        run(shop, intents, *calls, otherwise="ask", approve=refuse)
+        assert (len(shop.done), len(asked)) == (1, 1)
+
+    def test_a_yes_beyond_it_is_for_that_call_alone(self):
+        shop, asked = Shop(), []
+        intents = [rc.Intent("mail", to="ann@home.example", body=rc.trust.Free())]
+        calls = [call("mail", to=["ann@home.example"], body=body) for body in ("a", "b", "c")]
+        run(shop, intents, *calls, otherwise="ask", approve=lambda each: asked.append(each) or True)
+        assert (len(shop.done), len(asked)) == (3, 2)
+
     def test_in_one_reply_too(self):
         shop = Shop()
         script = [reply(call("inbox")), reply(pay(ANN, 40), pay(ANN, 40)), "done"]
@@ -139,13 +154,61 @@ class TestCounting:
         agent.run_sync("Pay.", intents=[TO_ANN])
         assert shop.done == [f"pay {ANN} 40"]
 
-    def test_a_bound_holds_for_the_sum_to_each_target(self):
+    def test_a_bound_holds_for_the_sum_of_all_calls(self):
         shop = Shop()
         intent = rc.Intent("pay", to=["AA11", "BB22"], amount=rc.at_most(40), times=9)
-        calls = [pay("AA11", 30), pay("AA11", 20), pay("BB22", 40), pay("AA11", 10), pay("AA11", 1)]
+        calls = [pay("AA11", 30), pay("BB22", 20), pay("BB22", 10), pay("AA11", 1)]
         result = run(shop, [intent], *calls)
-        assert shop.done == ["pay AA11 30", "pay BB22 40", "pay AA11 10"]
+        assert shop.done == ["pay AA11 30", "pay BB22 10"]
         assert "40 of the 40 that were stated are spent" in result.calls[-1].result.text
+
+    def test_also_if_the_targets_have_gaps_and_with_what_takes_its_place(self):
+        shop = Shop()
+        intents = [
+            rc.Intent("pay", to=rc.trust.Like("A{}"), amount=rc.at_most(40), times=9, label="a"),
+            rc.Intent("pay", to="BB22", amount=rc.at_most(40), instead_of="a"),
+        ]
+        run(shop, intents, pay("A1", 30), pay("A2", 20), pay("BB22", 20), pay("A2", 10))
+        assert shop.done == ["pay A1 30", "pay A2 10"]
+
+    def test_with_each_it_holds_for_the_sum_to_each_of_its_values(self):
+        shop = Shop()
+        to = ["AA11", "BB22"]
+        intent = rc.Intent("pay", to=to, amount=rc.at_most(40), each="to", times=9)
+        run(shop, [intent], pay("AA11", 41), pay("AA11", 30), pay("BB22", 40), pay("AA11", 20))
+        assert shop.done == ["pay AA11 30", "pay BB22 40"]
+
+    @pytest.mark.parametrize(
+        ("amount", "runs"),
+        [("4.5", True), ("-1", False), ("\uff14\uff10", False), ("4_0", False), ("nan", False)],
+    )
+    def test_nothing_but_a_plain_number_is_within_a_bound(self, amount, runs):
+        done = []
+
+        def pay_out(to: str, amount: str) -> str:
+            """Pay."""
+            done.append(amount)
+            return "paid"
+
+        script = [reply(call("pay_out", to="AA11", amount=amount)), "done"]
+        agent = rc.Agent(ScriptedModel(script), [pay_out], trust=Rules(otherwise="deny"))
+        agent.run_sync("Pay.", intents=[rc.Intent("pay_out", to="AA11", amount=rc.at_most(40))])
+        assert bool(done) is runs
+
+    @pytest.mark.parametrize(
+        "state",
+        [
+            lambda: rc.at_most(-1),
+            lambda: rc.at_most(float("nan")),
+            lambda: rc.at_most(40, scale=-1),
+            lambda: rc.at_most(40, plus=-41),
+            lambda: rc.trust.AtMost(float("inf")),
+            lambda: rc.Intent("pay", amount=[rc.at_most(40)]),
+        ],
+    )
+    def test_a_bound_that_is_none_is_an_error(self, state):
+        with pytest.raises(UsageError, match="bound|number"):
+            state()
 
     def test_a_bound_may_follow_from_a_record(self):
         paid = rc.found("get_customers", name="Ann Lee", field="paid")
@@ -368,11 +431,45 @@ class TestContents:
         agent.run_sync("Write.", intents=[self.MAIL])
         assert shop.done == ["mail ann@home.example: x"]
 
-    def test_an_amount_that_was_not_stated_must_have_been_typed(self):
-        for prompt, is_done in (("Pay AA11.", False), ("Pay AA11 40.", True)):
-            shop = Shop()
-            run(shop, [rc.Intent("pay", to="AA11")], pay("AA11", 40), prompt=prompt)
-            assert bool(shop.done) is is_done
+    @pytest.mark.parametrize(
+        ("values", "words"),
+        [
+            ({}, "amount is an amount, and is not stated: add amount="),
+            ({"amount": rc.trust.Free()}, "not left open"),
+            ({"amount": rc.trust.Like("{}")}, "not left open"),
+            ({"amount": [40, rc.trust.Free()]}, "not left open"),
+            ({"amount": "forty"}, "'forty' is no number"),
+            ({"amount": True}, "True is no number"),
+        ],
+    )
+    def test_an_amount_of_money_must_be_stated(self, values, words):
+        intents = [rc.Intent("pay", {"to": "AA11", **values})]
+        shop = Shop()
+        with pytest.raises(UsageError, match=words):
+            run(shop, intents, pay("AA11", 40), prompt="Pay AA11 40.")
+        agent = rc.Agent(ScriptedModel([]), shop.tools, trust=Rules())
+        with pytest.raises(UsageError, match=words):
+            run_sync(agent.check_intents(intents))
+
+    @pytest.mark.parametrize("prompt", ["Pay AA11 40.", "Pay AA11 40, and 9."])
+    @pytest.mark.parametrize("cents", [None, 0, 9])
+    def test_every_number_of_a_tool_that_moves_money_is_an_amount(self, prompt, cents):
+        done = []
+
+        def pay_out(to: str, betrag: int, cents: int = 0) -> str:
+            """Pay."""
+            done.append(betrag)
+            return "paid"
+
+        money = {"reach": "outside", "untrusted": False, "private": False, "targets": ("to",)}
+        made = rc.tool(pay_out, facts=rc.Facts(**money, dangers=("money",)))
+        more = {} if cents is None else {"cents": cents}
+        script = [reply(call("pay_out", to="AA11", betrag=40, **more)), "done"]
+        agent = rc.Agent(ScriptedModel(script), [made], trust=Rules(otherwise="deny"))
+        agent.run_sync(prompt, intents=[rc.Intent("pay_out", to="AA11", betrag=40)])
+        assert bool(done) is (not cents)
+        with pytest.raises(UsageError, match="betrag is an amount, and is not stated"):
+            agent.run_sync(prompt, intents=[rc.Intent("pay_out", to="AA11")])
 
 
 class TestWhoStates:

@@ -56,9 +56,16 @@ def remembered_refusal(finding: "Finding") -> Approval | None:
     """What a no to this call refuses in the rest of the run: the values that were asked about."""
     if finding.is_for_task:
         return Approval(tool="", targets=(), refused=True, is_for_task=True)
-    if finding.remember:
-        return Approval(tool="", targets=finding.remember, refused=True)
+    values = _refused_values(finding)
+    if values:
+        return Approval(tool="", targets=values, refused=True)
     return None
+
+
+def _refused_values(finding: "Finding") -> tuple[str, ...]:
+    if finding.remember or not finding.refuses:
+        return finding.remember
+    return (finding.refuses,)
 
 
 def is_refused(approvals: Iterable[Approval], finding: "Finding") -> bool:
@@ -69,7 +76,7 @@ def is_refused(approvals: Iterable[Approval], finding: "Finding") -> bool:
         if approval.is_for_task:
             if finding.is_for_task:
                 return True
-        elif not set(approval.targets or ()).isdisjoint(finding.remember):
+        elif not set(approval.targets or ()).isdisjoint(_refused_values(finding)):
             return True
     return False
 

@@ -35,6 +35,7 @@ from rightcall.loop.observers import around
 from rightcall.loop.run_guard import make_guard
 from rightcall.loop.settings import Setup
 from rightcall.trust.facts import ResolvedFacts, resolve_facts
+from rightcall.trust.intent_book import amount_problem
 from rightcall.trust.intents import Intent, read_intents
 from rightcall.trust.references import LookedUp, Lookup, resolve
 from rightcall.trust.task_intents import Resolution, TaskIntents
@@ -116,6 +117,9 @@ def check_intent(intent: Intent, tool: Tool | None, known: Sequence[str]) -> Non
         if facts.parameters and name not in facts.parameters:
             there = ", ".join(sorted(facts.parameters))
             raise UsageError(f"{intent!r}: {intent.tool} has no parameter {name!r}; it has {there}")
+    problem = amount_problem(intent, tool, facts)
+    if problem:
+        raise UsageError(f"{intent!r}: {problem}")
     for name in ("times", "each", "label", "instead_of"):
         if getattr(intent, name) and name in facts.parameters and name not in intent.values:
             words = f"{intent.tool} has a parameter {name!r} itself"

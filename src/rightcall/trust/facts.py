@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from rightcall.core.facts import Danger, Effect, Facts, Kind, Reach
 from rightcall.core.jsontext import JsonObject, JsonValue, Place, leaves, nodes
+from rightcall.core.references import follow
 from rightcall.core.tool import Tool
 from rightcall.trust.kinds import (
     gives_access,
@@ -25,6 +26,11 @@ Fields: TypeAlias = bool | tuple[str, ...]
 
 _DANGERS: tuple[Danger, ...] = get_args(Danger)
 _FIELDS = ("untrusted", "private", "reach", "targets")
+REACHED: frozenset[Kind | None] = frozenset(
+    {"address", "account", "web", "path", "record", "person", "channel"}
+)
+"""Kinds of values that say what a call reaches."""
+_MOST_DEPTH = 12
 WHOM: frozenset[Kind | None] = frozenset({"address", "account", "person"})
 """Kinds of values that say who somebody is: beside what an outsider wrote, it is who wrote it."""
 STRICT: frozenset[Danger] = frozenset({"deletes", "credentials"})
@@ -54,6 +60,8 @@ class ResolvedFacts(Struct, frozen=True, kw_only=True):
     """The targets from which something is taken."""
     bounded: tuple[str, ...] = ()
     """The parameters that are amounts."""
+    numbers: frozenset[str] = frozenset()
+    """Of a tool that moves money: the names of numbers in it that are not stated to be something else."""
     widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By parameter: the choices that give more access; empty: not listed, so a choice's name decides."""
     flags: frozenset[str] = frozenset()
@@ -84,7 +92,9 @@ class ResolvedFacts(Struct, frozen=True, kw_only=True):
         name = names[-1]
         if len(names) == 1:
             return name in self.bounded and self.kind_of(name) == "amount"
-        return self.acts and self.kinds.get(name, kind_of_name(name)) == "amount"
+        return self.acts and (
+            name in self.numbers or self.kinds.get(name, kind_of_name(name)) == "amount"
+        )
 
     def kind_of(self, name: str) -> Kind | None:
         """The kind of a parameter: as stated, or else as its schema and its name show."""
@@ -155,6 +165,8 @@ def resolve_facts(tool: Tool) -> ResolvedFacts:
     guessed: dict[str, Kind] = {}
     risky = []
     amounts = []
+    unnamed = []
+    moves_money = acts and "money" in (facts.dangers or ())
     for name, schema in properties.items():
         kind = facts.kinds.get(name)
         if name not in facts.kinds:
@@ -165,8 +177,13 @@ def resolve_facts(tool: Tool) -> ResolvedFacts:
         is_mapping = isinstance(schema, Mapping)
         if not (is_mapping and (enum_values(schema) or schema.get("type") == "boolean")):
             risky.append(name)
-        if acts and (kind == "amount" or (kind is None and is_multiplier(name))):
+        if acts and kind is None and is_multiplier(name):
             amounts.append(name)
+        elif acts and (kind == "amount" or (moves_money and _may_be_amount(tool, name, kind))):
+            amounts.append(name)
+            guessed[name] = "amount"
+            if kind != "amount":
+                unnamed.append(name)
     targets = _first(facts.targets, () if is_pure else tuple(risky))
     # An author who states a reach would also state a danger.
     is_safe = not acts or facts.reach is not None
@@ -178,8 +195,15 @@ def resolve_facts(tool: Tool) -> ResolvedFacts:
                 flags.add(name)
     untrusted: Fields = _first(facts.untrusted, not is_pure)
     missing = [name for name in _FIELDS if getattr(facts, name) is None and not is_pure]
+    missing += [f"kinds[{name!r}]" for name in unnamed]
+    numbers = set[str]()
+    for node in nodes(tool.parameters) if moves_money else ():
+        for name, schema in properties_of(node).items():
+            if name not in facts.kinds and _is_number(tool.parameters, schema):
+                numbers.add(name)
     return ResolvedFacts(
         effect=tool.effect,
+        numbers=frozenset(numbers),
         untrusted=untrusted,
         private=_first(facts.private, not is_pure),
         reach=_first(facts.reach, "nothing" if is_pure else "outside"),
@@ -203,6 +227,34 @@ def _first(stated: Any, otherwise: Any) -> Any:
     if stated is None:
         return otherwise
     return stated
+
+
+def _may_be_amount(tool: Tool, name: str, kind: Kind | None) -> bool:
+    """Whether a parameter of a tool that moves money is a number, and not stated to be something else.
+
+    In which words an amount is named ("cents", "betrag"), nobody can list.
+    """
+    facts = tool.facts
+    if name in facts.kinds or not _is_number(tool.parameters, properties_of(tool.parameters)[name]):
+        return False
+    if facts.targets is not None:
+        return name not in facts.targets
+    # Where no targets were stated, what looks like one stays one: that is stricter.
+    return kind not in REACHED
+
+
+def _is_number(whole: JsonObject, schema: Any, depth: int = 0) -> bool:
+    """Whether a schema takes numbers, in a list or as an alternative as well; listed ones are choices."""
+    schema = follow(whole, schema)
+    if not isinstance(schema, Mapping) or depth > _MOST_DEPTH or enum_values(schema):
+        return False
+    types = schema.get("type")
+    for each in types if isinstance(types, list) else [types]:
+        if each in ("number", "integer") or schema.get("format") == "decimal":
+            return True
+    inside = [schema.get("items"), *(schema.get("anyOf") or ()), *(schema.get("oneOf") or ())]
+    inside += schema.get("allOf") or ()
+    return any(_is_number(whole, each, depth + 1) for each in inside if each is not None)
 
 
 def _widening(tool: Tool, *, is_dangerous: bool) -> dict[str, frozenset[str]]:

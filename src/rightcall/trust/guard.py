@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from rightcall.core.decision import Allow, Ask, Deny, Evidence, Origin
 from rightcall.core.facts import Kind
-from rightcall.core.jsontext import JsonValue, is_key, leaves
+from rightcall.core.jsontext import JsonValue, dump, is_key, leaves
 from rightcall.core.message import Message, Reply, Results, Transcript, User
 from rightcall.core.options import check_keywords
 from rightcall.core.parts import Call, Result
@@ -467,7 +467,7 @@ class Guard:
                 f"{name} does something, and nothing in the call was typed by the user: "
                 f"state it as an intent, or allow it"
             )
-            return self._refuse_call(why, ())
+            return replace(self._refuse_call(why, ()), refuses=_whole(checked))
         if checked.call.id in self._calls:
             self.tally.reserve(checked.call.id, self._amounts_used(checked.arguments, knowledge))
         why = "everything that says who or where was typed"
@@ -488,9 +488,14 @@ class Guard:
             words = f"{match.reason}{_where_from(evidence)}"
             if match.is_delegated:
                 return Finding(
-                    decision=Ask(words), reason=words, evidence=evidence, remember=_told(evidence)
+                    decision=Ask(words),
+                    reason=words,
+                    evidence=evidence,
+                    remember=_told(evidence),
+                    refuses=match.spent or _whole(checked),
                 )
-            return self._refuse_call(words, evidence)
+            refuses = match.spent or _whole(checked)
+            return replace(self._refuse_call(words, evidence), refuses=refuses)
         seen = CallEvidence(checked, knowledge, self.typed, self.seen, book.is_stated)
         stated = book.intents[match.number].values
         links = []
@@ -547,6 +552,11 @@ class Guard:
 def _told(evidence: tuple[Evidence, ...]) -> tuple[str, ...]:
     """The values that a person is asked about; what they answer is remembered for these."""
     return tuple(dict.fromkeys([each.value for each in evidence if each.value]))
+
+
+def _whole(checked: CheckedCall) -> str:
+    """A call as it is, in one text."""
+    return f"{checked.tool.name} {dump(checked.arguments)}"
 
 
 def _names_something(evidence: Evidence) -> bool:

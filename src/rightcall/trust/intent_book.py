@@ -6,7 +6,7 @@ the transcript, and from what the results of inner runs say was used in them.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -15,10 +15,12 @@ from msgspec.structs import replace
 from rightcall.core.decision import Evidence, Origin
 from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonObject, JsonValue, Place, is_key, leaves
+from rightcall.core.tool import Tool
 from rightcall.trust import kinds
 from rightcall.trust.accounts import accounts
 from rightcall.trust.characters import plain
 from rightcall.trust.evidence import ToolKnowledge, evidence_at, is_blank
+from rightcall.trust.facts import ResolvedFacts
 from rightcall.trust.intents import (
     AtMost,
     Day,
@@ -55,6 +57,7 @@ from rightcall.trust.task_intents import (
 from rightcall.trust.typed_values import TypedValues
 
 _GAP = "{}"
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
 _LONGEST_GAP = 500
 _MENTIONABLE: tuple[Kind, ...] = ("account", "address", "web", "amount", "date")
 
@@ -74,6 +77,8 @@ class Misfit(Struct, frozen=True, kw_only=True):
     reason: str
     evidence: tuple[Evidence, ...] = ()
     is_delegated: bool = False
+    spent: str = ""
+    """The count that is used up: a person who says no to more of it is not asked again."""
 
 
 class IntentBook:
@@ -166,10 +171,10 @@ class IntentBook:
             if isinstance(found, Misfit):
                 misfits.append((len(found.evidence), found))
                 continue
-            spent = self._exceeded(found, call_id)
+            spent, count = self._exceeded(found, call_id)
             if spent:
                 # Whoever may not do it again comes closer than whoever may not do it at all.
-                misfits.append((0, Misfit(reason=spent)))
+                misfits.append((0, Misfit(reason=spent, spent=f"{name} {count}")))
             else:
                 fitting.append(found)
         if fitting:
@@ -188,27 +193,29 @@ class IntentBook:
         instead = self.intents[number].instead_of
         return self._numbers[instead] if instead else number
 
-    def _exceeded(self, match: IntentMatch, call_id: str) -> str:
-        """Why a call may not be done again; empty if it may."""
+    def _exceeded(self, match: IntentMatch, call_id: str) -> tuple[str, str]:
+        """Why a call may not be done again, and the count that says so; empty if it may."""
         intent = self.intents[match.number]
         for name, amount in match.uses:
-            limit = self._limit(name)
+            limit = self._limit(name, intent)
             if limit is None:
                 continue
             used = self._tally.used(name, but=call_id)
             if used + amount > limit + 1e-9:
                 if "/sum/" in name:
-                    return f"{_number(used)} of the {_number(limit)} that were stated are spent already"
-                if "/each/" in name:
-                    return (
+                    words = f"{_number(used)} of the {_number(limit)} that were stated are spent already"
+                elif "/each/" in name:
+                    words = (
                         f"{intent.tool} was stated once for each {intent.each}, and is done for this one"
                     )
-                times = f"{limit:.0f} times" if limit > 1 else "once"
-                return f"{intent.tool} was stated {times}, and that is used up"
-        return ""
+                else:
+                    times = f"{limit:.0f} times" if limit > 1 else "once"
+                    words = f"{intent.tool} was stated {times}, and that is used up"
+                return words, name
+        return "", ""
 
-    def _limit(self, name: str) -> float | None:
-        """How much there is of a count."""
+    def _limit(self, name: str, fitting: Intent) -> float | None:
+        """How much there is of a count. ``fitting``: the intent that a call fits, whose bound counts."""
         first, head, *more = name.split("/", 2)
         if first != "i":
             return None
@@ -217,11 +224,10 @@ class IntentBook:
         if rest.startswith("each/"):
             return 1
         if rest.startswith("sum/"):
-            bound = intent.values.get(rest.split("/")[1])
-            if isinstance(bound, AtMost):
-                limits = [limit for limit, _ in self._bounds(bound)]
-                return max(limits, default=0)
-            return None
+            for path, bound in _bounds_in(fitting.values):
+                if rest.startswith(f"sum/{path}/"):
+                    return max([limit for limit, _ in self._bounds(bound)], default=0)
+            return 0
         if intent.times is None:
             return None if intent.each else 1
         return intent.times
@@ -254,13 +260,15 @@ class IntentBook:
                 elif found.grade == OUTSIDE:
                     origin: Origin = "untrusted" if found.source else "nowhere"
                     asked.append(evidence_at(place, as_text(leaf), origin, found.source))
-            if isinstance(value, AtMost):
-                goals = self._goals(arguments, knowledge, name)
-                uses.append((f"i/{number}/sum/{name}/{goals}", sum(_numbers_in(given))))
+        goals: list[str] = []
         if intent.each and intent.each in arguments:
             for _, leaf in _plain_leaves(arguments[intent.each], intent.each, knowledge):
-                for part in _parts(leaf):
-                    uses.append((f"i/{root}/each/{spell(part)}", 1))
+                goals += map(spell, _parts(leaf))
+        uses += [(f"i/{root}/each/{goal}", 1) for goal in goals]
+        for name, _ in _bounds_in(intent.values):
+            amount = sum(_numbers_in(_member_of(arguments, name)))
+            # With ``each``, the sum to each of its values; or else of all calls, to whomever.
+            uses += [(f"i/{root}/sum/{name}/{goal}", amount) for goal in goals or [""]]
         for name, argument in arguments.items():
             if name not in intent.values:
                 wrong += self._unstated(name, argument, knowledge)
@@ -284,6 +292,10 @@ class IntentBook:
         """What may not stand in a parameter that the intent does not state."""
         facts = knowledge.facts
         if is_blank(value) or is_same_as_default(value, name, knowledge):
+            return
+        if name in facts.bounded and moves_money(knowledge.tool):
+            # That a number was typed somewhere says nothing about how much may be paid.
+            yield evidence_at((name,), as_text(value), "nowhere"), _state_amount(name)
             return
         if name in facts.targets or name not in facts.parameters:
             for place, leaf in leaves(value, (name,)):
@@ -461,10 +473,10 @@ class IntentBook:
         return TYPED if is_typed else OUTSIDE
 
     def _fit_bound(self, value: AtMost, leaf: JsonValue) -> Candidate | None:
-        try:
-            amount = float(leaf)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
+        # A tool gets the text as it is: digits of other scripts, and what Python alone reads, are none.
+        if isinstance(leaf, bool) or _NUMBER.fullmatch(as_text(leaf)) is None:
             return None
+        amount = float(as_text(leaf))
         best: Candidate | None = None
         for limit, candidate in self._bounds(value):
             if 0 <= amount <= limit + 1e-9 and (best is None or candidate.grade < best.grade):
@@ -481,15 +493,6 @@ class IntentBook:
             for number in _numbers_in(candidate.value):
                 found.append((number * value.scale + value.plus, candidate))
         return found
-
-    def _goals(self, arguments: JsonObject, knowledge: ToolKnowledge, amount: str) -> str:
-        """To what a call goes, in one text: a bound holds for each goal by itself."""
-        found = []
-        for name in knowledge.facts.targets:
-            if name == amount or knowledge.facts.kind_of(name) in ("amount", "date"):
-                continue
-            found += [spell(text) for text in _texts(arguments.get(name))]
-        return ",".join(found)
 
     def _told(self, name: str, value: Value) -> str:
         """What was stated for a parameter, without a value that was looked up."""
@@ -605,6 +608,71 @@ def _parameter_of(path: str) -> str:
     if path.startswith("$"):
         return re.split(r"[.\[]", path.removeprefix("$").removeprefix("."))[0]
     return path.rpartition(".")[2]
+
+
+def moves_money(tool: Tool) -> bool:
+    """Whether a tool's facts say that it moves money, and it does."""
+    return tool.effect in ("idempotent", "write") and "money" in (tool.facts.dangers or ())
+
+
+def amount_problem(intent: Intent, tool: Tool, facts: ResolvedFacts) -> str:
+    """What is wrong with the amounts that an intent states, or leaves out; empty if nothing is."""
+    required = tool.parameters.get("required")
+    for name in facts.bounded:
+        if name not in intent.values:
+            is_required = isinstance(required, list) and name in required
+            if is_required and moves_money(tool):
+                return _state_amount(name)
+            continue
+        for value in _members_of(intent.values[name]):
+            if isinstance(value, Free | Like) and moves_money(tool):
+                return f"{name} is an amount, which is not left open: state a number, or rc.at_most(…)"
+            is_text = isinstance(value, str) and not any(map(str.isdecimal, value))
+            if (is_text and value) or isinstance(value, bool):
+                return f"{name} is an amount, and {value!r} is no number"
+    return ""
+
+
+def _state_amount(name: str) -> str:
+    words = f"{name} is an amount, and is not stated: add {name}=rc.at_most(…) or the number"
+    return f'{words}; if it is none, say kinds={{"{name}": "free"}} in the facts'
+
+
+def _members_of(value: Value) -> Iterator[Value]:
+    match value:
+        case OneOf(values):
+            for each in values:
+                yield from _members_of(each)
+        case ObjectOf(members):
+            for each in members.values():
+                yield from _members_of(each)
+        case _:
+            yield value
+
+
+def _bounds_in(values: Mapping[str, Value], above: str = "") -> Iterator[tuple[str, AtMost]]:
+    """The bounds of an intent, by parameter, and by member of an object."""
+    for name, value in values.items():
+        match value:
+            case AtMost():
+                yield f"{above}{name}", value
+            case ObjectOf(members):
+                yield from _bounds_in(members, f"{above}{name}.")
+            case _:
+                pass
+
+
+def _member_of(arguments: JsonObject, path: str) -> JsonValue:
+    """What arguments hold at a path; of a list, what each of its elements holds."""
+    found: list[JsonValue] = [arguments]
+    for name in path.split("."):
+        below: list[JsonValue] = []
+        for each in found:
+            for one in each if isinstance(each, list | tuple) else [each]:
+                if isinstance(one, dict) and name in one:
+                    below.append(one[name])
+        found = below
+    return found
 
 
 def _objects_in(value: Value) -> list[ObjectOf]:

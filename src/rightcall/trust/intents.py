@@ -98,11 +98,26 @@ class ResultOf(Struct, frozen=True, metaclass=NameCheckedMeta):
 
 
 class AtMost(Struct, frozen=True, metaclass=NameCheckedMeta):
-    """A bound: ``value`` times ``scale`` plus ``plus``. It bounds the sum over an intent's calls."""
+    """A bound: ``value`` times ``scale`` plus ``plus``, for the sum of all calls of an intent.
+
+    With ``each`` it bounds the sum to each value of that parameter. No negative amount is within it.
+    """
 
     value: Union[int, float, Found]
     scale: float = 1
     plus: float = 0
+
+    def __post_init__(self) -> None:
+        for name, number in (("at_most", self.value), ("scale", self.scale), ("plus", self.plus)):
+            if name == "at_most" and isinstance(number, Found):
+                continue
+            if isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number):
+                raise UsageError(f"at_most: {name} is a number, and not {_shorten(number)}")
+        if self.scale < 0:
+            raise UsageError(f"at_most: scale is no negative number, and {self.scale!r} is one")
+        if not isinstance(self.value, Found) and self.value * self.scale + self.plus < 0:
+            limit = self.value * self.scale + self.plus
+            raise UsageError(f"at_most: a bound is no negative number, and {limit!r} is one")
 
 
 Value: TypeAlias = Union[
@@ -233,7 +248,11 @@ def found(
 
 @check_keywords("rc.at_most")
 def at_most(value: float | Found, *, scale: float = 1, plus: float = 0) -> AtMost:
-    """A bound for an amount: ``value`` times ``scale`` plus ``plus``, for all calls of the intent."""
+    """A bound for an amount: ``value`` times ``scale`` plus ``plus``, for all calls of the intent.
+
+    It bounds the sum of all calls of the intent, to whomever they go; with ``each``, the sum to each value
+    of that parameter.
+    """
     return _read_at_most({"at_most": value, "scale": scale, "plus": plus}, "at_most")
 
 
@@ -340,12 +359,28 @@ def as_value(given: Any, at: str) -> Value:
         ):
             return given
         case list() | tuple():
-            return OneOf(tuple([as_value(each, f"{at}[{index}]") for index, each in enumerate(given)]))
+            values = [as_value(each, f"{at}[{index}]") for index, each in enumerate(given)]
+            if any(map(_holds_bound, values)):
+                raise UsageError(f"{at}: a bound stands alone, and not among others: rc.at_most(40)")
+            return OneOf(tuple(values))
         case Mapping():
             return _read_object(given, at)
         case _:
             kind = type(given).__name__
             raise UsageError(f"{at}: a value is a text, a number, true or a reference, not {kind}")
+
+
+def _holds_bound(value: Value) -> bool:
+    """Whether a value is a bound, or has one in it."""
+    match value:
+        case AtMost():
+            return True
+        case ObjectOf(members):
+            return any(map(_holds_bound, members.values()))
+        case OneOf(values):
+            return any(map(_holds_bound, values))
+        case _:
+            return False
 
 
 def _read_object(given: Mapping[str, Any], at: str) -> Value:

@@ -211,6 +211,9 @@ class Finding(Struct, frozen=True, kw_only=True):
     """Whether an approval of an earlier call does not cover this one."""
     remember: tuple[str, ...] = ()
     """The values that a person is asked about: what they answer holds for these in the whole run."""
+    refuses: str = ""
+    """What a no holds for in the whole run, where no value was asked about: a count that is used up, or
+    the call as it is."""
     is_for_task: bool = False
     """Whether a person is asked about all values of the task at once."""
 
