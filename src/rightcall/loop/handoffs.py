@@ -14,7 +14,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.core.decision import Answer, Ask, Decision, Deny, Rewrite
-from rightcall.core.entry import StepDone, UnchangedMessages
+from rightcall.core.entry import Entry, StepDone, UnchangedMessages
 from rightcall.core.history import mend
 from rightcall.core.message import Reply, Results, Transcript, User
 from rightcall.core.options import check_keywords
@@ -131,6 +131,10 @@ class HandedOver(Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: str
     tool: str
     """The tool that handed over."""
+    before: str = ""
+    """The name of the agent that handed over."""
+    guards: int = 0
+    """How many agents' trust rules judge the calls from here on."""
     system: str = ""
     specs: tuple[Spec, ...] = ()
     wanted: RequiredOutput | None = None
@@ -146,8 +150,10 @@ def find_handoff(handoffs: Mapping[str, Handoff], results: Iterable[Result]) -> 
     return None
 
 
-async def hand_over(key: str, given: Handoff, setup: Setup, messages: Transcript) -> StepDone:
-    """Returns the step of the record that says what the next agent begins with."""
+async def hand_over(
+    key: str, given: Handoff, before: str, setup: Setup, messages: Transcript
+) -> StepDone:
+    """Returns the step of the record that says what the next agent, after ``before``, begins with."""
     system, wanted = await given.agent.begin_turn(setup)
     left = None
     if given.filter is not None:
@@ -155,12 +161,19 @@ async def hand_over(key: str, given: Handoff, setup: Setup, messages: Transcript
     handed = HandedOver(
         agent=setup.agent,
         tool=given.tool.name,
+        before=before,
+        guards=_count_guards(setup),
         system=system,
         specs=setup.specs,
         wanted=wanted,
         messages=None if left is None else tuple(message_difference(messages, left)),
     )
     return StepDone(key=key, value=json.encode(handed).decode())
+
+
+def is_handed_over(entries: Iterable[Entry]) -> bool:
+    """Whether the record says that a run was handed over."""
+    return any(isinstance(each, StepDone) and each.key.endswith(HANDED_OVER) for each in entries)
 
 
 def read_handed_over(entry: StepDone) -> HandedOver:
@@ -177,12 +190,39 @@ def with_handoff(state: State, handed: HandedOver) -> State:
     return replace(
         state,
         path=(*state.path, handed.agent),
+        began_by=state.began_by or handed.before,
+        guards=handed.guards,
         system=handed.system,
         wanted=handed.wanted,
         choice="auto",
         view=view,
         progress=progress,
     )
+
+
+def check_first_agent(run: str, began_by: str, name: str) -> None:
+    """Raise UsageError if an agent goes on with a handed-over run that another one began.
+
+    The rules of the agents before are found on the way from the first; from another, they would be lost.
+    """
+    # Results that were stored by earlier versions do not say who began.
+    if began_by and began_by != name:
+        raise UsageError(
+            f"the run {run!r} was begun by {began_by}; resume it with that agent, and not with {name}"
+        )
+
+
+def check_guards(run: str, guards: int, setup: Setup) -> None:
+    """Raise UsageError if fewer trust rules would judge a run than did when it was handed over."""
+    if _count_guards(setup) < guards:
+        raise UsageError(
+            f"the run {run!r} was handed over under trust rules that its agents do not have now: "
+            "give them the trust= that they had when it began"
+        )
+
+
+def _count_guards(setup: Setup) -> int:
+    return len(setup.earlier_rules) + (setup.trust is not None)
 
 
 def join_guards(policy: Policy | None, guards: Sequence["Guard"]) -> Policy:
@@ -223,15 +263,21 @@ def message_difference(
         yield run
 
 
-def find_agent(first: Any, name: str, handoffs_of: Callable[[Any], Iterable[Handoff]]) -> Any:
-    """Returns the agent of that name among those that an agent's runs can be handed over to."""
+def reachable_agents(first: Any, handoffs_of: Callable[[Any], Iterable[Handoff]]) -> Iterator[Any]:
+    """Yields an agent, and all that its runs can be handed over to."""
     seen = [first]
     for agent in seen:
-        if agent.name == name:
-            return agent
+        yield agent
         for each in handoffs_of(agent):
             if each.agent not in seen:
                 seen.append(each.agent)
+
+
+def find_agent(first: Any, name: str, handoffs_of: Callable[[Any], Iterable[Handoff]]) -> Any:
+    """Returns the agent of that name among those that an agent's runs can be handed over to."""
+    for agent in reachable_agents(first, handoffs_of):
+        if agent.name == name:
+            return agent
     raise UsageError(
         f"the run was handed over to the agent {name!r}, and no handoffs of {first.name} lead there"
     )
