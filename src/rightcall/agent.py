@@ -38,6 +38,7 @@ from rightcall.loop.agent_config import (
 )
 from rightcall.loop.events import RunStream
 from rightcall.loop.handoffs import (
+    check_agent_names,
     check_first_agent,
     check_guards,
     find_agent,
@@ -138,6 +139,8 @@ class Agent(Generic[Deps, Answered]):
             self._opened.model(model), tools, instructions, output, options, self._opened.model, skills
         )
         self._config = config
+        if config.handoffs:
+            check_agent_names(self, config.handoffs, _handoffs_of)
         self._executor = Executor(concurrency=options.get("concurrency", RUN_CONCURRENCY))
         self._carryover = Carryover()
         self._journal = options.get("journal")
@@ -165,6 +168,7 @@ class Agent(Generic[Deps, Answered]):
     def add_handoffs(self, *handoffs: HandoffAgent | Handoff) -> None:
         """Add agents that its runs may be handed over to, such as one that hands over to this one."""
         added = read_handoffs(handoffs, self.output)
+        check_agent_names(self, added, _handoffs_of)
         config = self._config
         tools = Toolbox(config.tools, [each.tool for each in added])
         self._config = replace(config, handoffs=(*config.handoffs, *added), tools=tools)
@@ -708,8 +712,10 @@ class Agent(Generic[Deps, Answered]):
         )
 
 
-def _handoffs_of(agent: Agent[Any, Any]) -> tuple[Handoff, ...]:
-    return agent._config.handoffs  # noqa: SLF001 - its own class
+def _handoffs_of(agent: object) -> tuple[Handoff, ...]:
+    if isinstance(agent, Agent):
+        return agent._config.handoffs  # noqa: SLF001 - its own class
+    return ()
 
 
 def _restore_inbox(setup: Setup, entries: Sequence[Entry]) -> Setup:

@@ -22,7 +22,7 @@ from rightcall.core.parts import Result
 from rightcall.core.request import RequiredOutput
 from rightcall.core.tool import CheckedCall, Spec, Tool
 from rightcall.declare.output import OutputSettings
-from rightcall.errors import UsageError
+from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.gate import Policy
 from rightcall.loop.settings import Handoff, HandoffAgent, HistoryFilter, Setup
 from rightcall.loop.state import HistoryView, State
@@ -74,6 +74,13 @@ def read_handoffs(given: Iterable[object], output: Any) -> tuple[Handoff, ...]:
                 f"handoffs: the agent {each.agent.name} has another output than the one that hands "
                 "over; a run answers with one type, so give both the same output="
             )
+        try:
+            _ = each.tool
+        except DeclarationError as error:
+            raise UsageError(
+                f"handoffs: the agent {each.agent.name!r} cannot be handed over to by a call: {error} "
+                "An agent's name is name= of rc.Agent, and rc.handoff(agent, name=…) names the tool alone"
+            ) from error
     return tuple(found)
 
 
@@ -271,6 +278,22 @@ def reachable_agents(first: Any, handoffs_of: Callable[[Any], Iterable[Handoff]]
         for each in handoffs_of(agent):
             if each.agent not in seen:
                 seen.append(each.agent)
+
+
+def check_agent_names(
+    first: Any, added: Iterable[Handoff], handoffs_of: Callable[[Any], Iterable[Handoff]]
+) -> None:
+    """Raise UsageError if two agents that a run can be handed over to have one name, or are the same."""
+    named: dict[str, Any] = {}
+    for given in (first, *[each.agent for each in added]):
+        for agent in reachable_agents(given, handoffs_of):
+            if named.setdefault(agent.name, agent) is not agent:
+                raise UsageError(
+                    f"handoffs: two agents are named {agent.name!r}, and a run that waits goes on with "
+                    "an agent by its name: give each its own, rc.Agent(…, name=…)"
+                )
+    if any(each.agent is first for each in added):
+        raise UsageError(f"handoffs: the agent {first.name!r} cannot hand over to itself")
 
 
 def find_agent(first: Any, name: str, handoffs_of: Callable[[Any], Iterable[Handoff]]) -> Any:
