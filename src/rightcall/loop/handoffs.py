@@ -79,7 +79,7 @@ def read_handoffs(given: Iterable[object], output: Any) -> tuple[Handoff, ...]:
         except DeclarationError as error:
             raise UsageError(
                 f"handoffs: the agent {each.agent.name!r} cannot be handed over to by a call: {error} "
-                "An agent's name is name= of rc.Agent, and rc.handoff(agent, name=…) names the tool alone"
+                "An agent's name is name= of rc.Agent, and rc.handoff(agent, name=…) for the tool"
             ) from error
     return tuple(found)
 
