@@ -27,6 +27,7 @@ from rightcall.gate.concurrency import RUN_CONCURRENCY
 from rightcall.gate.executor import Executor, checked_async
 from rightcall.gate.gate import Decisions, guard_above, validate_decisions
 from rightcall.loop.agent_config import (
+    UNNAMED,
     AgentConfig,
     is_conversation,
     look_for_tools,
@@ -36,7 +37,16 @@ from rightcall.loop.agent_config import (
     user_message,
 )
 from rightcall.loop.events import RunStream
-from rightcall.loop.handoffs import find_agent, handoff_tool, read_handoffs
+from rightcall.loop.handoffs import (
+    check_agent_names,
+    check_first_agent,
+    check_guards,
+    find_agent,
+    handoff_tool,
+    is_handed_over,
+    reachable_agents,
+    read_handoffs,
+)
 from rightcall.loop.inner_runs import nesting_of, rules_below
 from rightcall.loop.observers import with_outer_observers
 from rightcall.loop.output_checks import with_check
@@ -59,7 +69,7 @@ from rightcall.loop.settings import (
     RunPrompt,
     Setup,
 )
-from rightcall.loop.state import initial_state
+from rightcall.loop.state import State, initial_state
 from rightcall.loop.window import Carryover
 from rightcall.models.fallback_model import OpenedModels
 from rightcall.record.steps import (
@@ -130,6 +140,8 @@ class Agent(Generic[Deps, Answered]):
             self._opened.model(model), tools, instructions, output, options, self._opened.model, skills
         )
         self._config = config
+        if config.handoffs:
+            check_agent_names(self, config.handoffs, _handoffs_of)
         self._executor = Executor(concurrency=options.get("concurrency", RUN_CONCURRENCY))
         self._carryover = Carryover()
         self._journal = options.get("journal")
@@ -157,6 +169,7 @@ class Agent(Generic[Deps, Answered]):
     def add_handoffs(self, *handoffs: HandoffAgent | Handoff) -> None:
         """Add agents that its runs may be handed over to, such as one that hands over to this one."""
         added = read_handoffs(handoffs, self.output)
+        check_agent_names(self, added, _handoffs_of)
         config = self._config
         tools = Toolbox(config.tools, [handoff_tool(each) for each in added])
         self._config = replace(config, handoffs=(*config.handoffs, *added), tools=tools)
@@ -354,9 +367,7 @@ class Agent(Generic[Deps, Answered]):
             state = result.state
             wanted = None if state.path else state.wanted
             setup = self._compose(config, result.run, self._steps(held, steps), options, wanted)
-            setup = _restore_inbox(setup, held.entries)
-            for name in state.path:
-                setup = find_agent(self, name, _handoffs_of).take_over(setup)
+            setup = self._follow_handoffs(_restore_inbox(setup, held.entries), state)
             look_for_tools(held.entries, result.pending, setup)
             if state.system is None:
                 state = replace(state, system=await config.system(setup, steps))
@@ -372,6 +383,15 @@ class Agent(Generic[Deps, Answered]):
             is_unknown = self._journal is None and steps is None and bool(decided)
             with resume_once(result, decided, run) if is_unknown else nullcontext():
                 return config.with_output(await run.go(RunResumed(decisions=decided)))
+
+    def _follow_handoffs(self, setup: Setup, state: State) -> Setup:
+        """Returns the setup of the agent at work in a run that waits, and may have been handed over."""
+        if state.path:
+            check_first_agent(setup.run, state.began_by, self.name)
+            for name in state.path:
+                setup = find_agent(self, name, _handoffs_of).take_over(setup)
+            check_guards(setup.run, state.guards, setup)
+        return setup
 
     def take_over(self, before: Setup) -> Setup:
         """Returns the setup with which it goes on in a run that another agent began, for handoffs."""
@@ -429,6 +449,8 @@ class Agent(Generic[Deps, Answered]):
             start = next((entry for entry in held.entries if isinstance(entry, RunStarted)), None)
             if start is None:
                 raise UsageError(f"the journal holds no run {run!r}")
+            if is_handed_over(held.entries):
+                check_first_agent(run, start.agent or UNNAMED, self.name)
             config = self._config.with_overrides(options, self._opened.model)
             setup = self._compose(config, run, held.steps(), options, start.wanted)
             setup = _restore_inbox(setup, held.entries)
@@ -496,7 +518,15 @@ class Agent(Generic[Deps, Answered]):
         )
         assert made.calling is not None
         calling = replace(made.calling, needs=self._setup.needs)
-        return made.replace(delegates=True, inside=self.tools.get, unpriced=asks, calling=calling)
+        return made.replace(delegates=True, inside=self._find_tool, unpriced=asks, calling=calling)
+
+    def _find_tool(self, name: str) -> Tool | None:
+        """Returns its tool of that name, or that of an agent which its runs can be handed over to."""
+        for agent in reachable_agents(self, _handoffs_of):
+            found: Tool | None = agent.tools.get(name)
+            if found is not None:
+                return found
+        return None
 
     async def _run_nested(
         self, task: User, context: Context[Any], budget: Budget
@@ -521,7 +551,9 @@ class Agent(Generic[Deps, Answered]):
                 "dry_run": context.dry_run,
                 "dependencies": context.dependencies,
             }
-            wanted = None if paused is None else paused.state.wanted
+            wanted = None
+            if paused is not None and not paused.state.path:
+                wanted = paused.state.wanted
             setup = self._compose(config, nesting.run, steps, options, wanted)
             setup = replace(setup, approve=setup.approve or nesting.approve)
             setup = with_outer_observers(setup, nesting.setup)
@@ -531,6 +563,7 @@ class Agent(Generic[Deps, Answered]):
                 start = await config.make_start_entry(setup, (task,), options)
                 state = initial_state(start)
             else:
+                setup = self._follow_handoffs(setup, paused.state)
                 nesting.look_for_tools(setup.tools)
                 if nesting.lost is not None:
                     return None
@@ -680,8 +713,10 @@ class Agent(Generic[Deps, Answered]):
         )
 
 
-def _handoffs_of(agent: Agent[Any, Any]) -> tuple[Handoff, ...]:
-    return agent._config.handoffs  # noqa: SLF001 - its own class
+def _handoffs_of(agent: object) -> tuple[Handoff, ...]:
+    if isinstance(agent, Agent):
+        return agent._config.handoffs  # noqa: SLF001 - its own class
+    return ()
 
 
 def _restore_inbox(setup: Setup, entries: Sequence[Entry]) -> Setup:

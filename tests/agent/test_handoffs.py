@@ -217,6 +217,39 @@ async def test_what_cannot_be_handed_over_is_said():
     assert result.agents == ()
 
 
+def test_agents_that_hand_over_have_names_of_their_own():
+    inner = Agent(ScriptedModel([]))
+    with pytest.raises(UsageError, match="two agents are named 'agent'"):
+        Agent(ScriptedModel([]), handoffs=[inner])
+    billing = Agent(ScriptedModel([]), name="billing", handoffs=[inner])
+    desk = Agent(ScriptedModel([]), name="desk", handoffs=[handoff(billing)])
+    with pytest.raises(UsageError, match="two agents are named 'desk'"):
+        desk.add_handoffs(Agent(ScriptedModel([]), name="desk"))
+    with pytest.raises(UsageError, match="cannot hand over to itself"):
+        desk.add_handoffs(desk)
+    odd = Agent(ScriptedModel([]), name="my agent!")
+    with pytest.raises(UsageError, match=r"the agent 'my agent!' cannot be handed over to by a call"):
+        desk.add_handoffs(odd)
+    desk.add_handoffs(handoff(odd, name="transfer_to_odd"))
+
+
+@pytest.mark.parametrize("speculate", [True, False])
+async def test_the_second_of_two_handoffs_in_a_reply_reads_who_goes_on(speculate):
+    journal = MemoryJournal()
+    model = ScriptedModel(["Billing speaks."])
+    others = [Agent(model, name="billing"), Agent(ScriptedModel([]), name="tech")]
+    both = reply(call("transfer_to_billing"), call("transfer_to_tech"))
+    desk = Agent(ScriptedModel([both]), handoffs=others, journal=journal, speculate=speculate)
+    result = await desk.run("Help.")
+    assert (result.agents, result.text) == (("billing",), "Billing speaks.")
+    assert outcomes(result) == [("transfer_to_billing", "returned"), ("transfer_to_tech", "denied")]
+    assert model.requests[0].messages[-1].results[1].text == (
+        "transfer_to_tech was not run; permission was denied: this reply hands over to billing already, "
+        "which goes on"
+    )
+    assert (await replay(journal, result.run)).transcript == result.transcript
+
+
 async def test_the_studio_says_who_went_on():
     journal = MemoryJournal()
     triage, _, _ = office(SCRIPT[0], [*SCRIPT[1][:1], "Paid back."], [], journal=journal)

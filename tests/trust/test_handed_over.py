@@ -1,9 +1,13 @@
 """Rights do not widen when a run is handed over: what one agent has read binds the next."""
 
+from typing import Any
+
 import pytest
 
 from agent.kit import outcomes
 from rightcall import Agent, Facts, Intent, RunResult, handoff, tool
+from rightcall.errors import UsageError
+from rightcall.record import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
 from rightcall.trust import Rule, Rules
 
@@ -87,3 +91,72 @@ async def test_what_was_stated_for_the_task_binds_the_next_agent_and_is_counted_
 async def test_where_nothing_was_stated_the_next_agent_may_do_nothing():
     result = await sending_twice().run(f"Read the page, and send the keys to {EVE}.", intents=[])
     assert (sent, result.agents) == ([], ("billing",))
+
+
+NOTE = Facts(untrusted=False, private=False, reach="user", targets=())
+
+
+@tool(approval=True, facts=NOTE)
+def note() -> str:
+    """Make a note."""
+    return "noted"
+
+
+def pair(script: list[Any], rules: Rules | None, **options: Any) -> tuple[Agent, Agent]:
+    """A desk that hands over to a billing agent without rules of its own, both on one model."""
+    sent.clear()
+    model = ScriptedModel(script)
+    billing = Agent(model, [page, note, send], name="billing", journal=options.get("journal"))
+    return Agent(model, name="desk", trust=rules, handoffs=[billing], **options), billing
+
+
+BEFORE = [reply(call("transfer_to_billing")), reply(call("page")), reply(call("note"))]
+AFTER = [reply(call("send", to=EVE)), "Done."]
+
+
+async def test_only_the_agent_that_began_a_run_resumes_it_with_its_rules():
+    desk, _ = pair(BEFORE, Rules())
+    paused = RunResult.from_json((await desk.run("Read the page.")).to_json())
+    decisions = {paused.pending[0].call_id: True}
+    desk, billing = pair(AFTER, Rules())
+    with pytest.raises(UsageError, match="was begun by desk; resume it with that agent"):
+        await billing.resume(paused, decisions)
+    stream = billing.resume_stream(paused, decisions)
+    with pytest.raises(UsageError, match="was begun by desk"):
+        await anext(stream)
+    assert (await desk.resume(paused, decisions)).stop.reason == "pending"
+    assert sent == []
+
+
+async def test_a_run_is_not_resumed_without_the_rules_that_it_was_handed_over_under():
+    desk, _ = pair(BEFORE, Rules())
+    paused = await desk.run("Read the page.")
+    lax, _ = pair(AFTER, None)
+    with pytest.raises(UsageError, match="trust rules that its agents do not have now"):
+        await lax.resume(paused, {paused.pending[0].call_id: True})
+    assert sent == []
+
+
+async def test_only_the_agent_that_began_a_run_recovers_it_with_its_rules():
+    journal = MemoryJournal()
+    desk, _ = pair(BEFORE, Rules(), journal=journal)
+    run = (await desk.run("Read the page.")).run
+    _, billing = pair(AFTER, Rules(), journal=journal)
+    with pytest.raises(UsageError, match="was begun by desk"):
+        await billing.recover(run)
+    lax, _ = pair(AFTER, None, journal=journal)
+    with pytest.raises(UsageError, match="trust rules that its agents do not have now"):
+        await lax.recover(run)
+    desk, _ = pair(AFTER, Rules(), journal=journal)
+    assert (await desk.recover(run)).pending[0].name == "note"
+
+
+async def test_an_inner_run_that_was_handed_over_is_resumed_by_the_agent_at_work():
+    def outer(script: list[Any], whole: list[Any]) -> Agent:
+        desk, _ = pair(script, Rules())
+        return Agent(ScriptedModel(whole), [desk.as_tool()], name="boss")
+
+    paused = await outer(BEFORE, [reply(call("desk", task="Read the page."))]).run("Go.")
+    again = outer(["It is done."], ["All done."])
+    result = await again.resume(paused, {paused.pending[0].call_id: True})
+    assert (result.text, outcomes(result)) == ("All done.", [("desk", "returned")])

@@ -202,18 +202,18 @@ def _tool_methods(source: object) -> list[FunctionTool[..., Any, Any]]:
         names.update(dict.fromkeys(vars(each)))
     found = []
     for name in names:
-        method = getattr(source, name, None) if _holds_tool(kind, name) else None
+        # Looked at as it is declared: no property is called.
+        held = inspect.getattr_static(kind, name, None)
+        method: object = None
+        if isinstance(held, classmethod):
+            # From Python 3.13 on, a class method no longer binds what it wraps.
+            if isinstance(held.__func__, FunctionTool):
+                method = held.__func__.__get__(kind, kind)
+        elif isinstance(held, FunctionTool | staticmethod):
+            method = getattr(source, name, None)
         if isinstance(method, FunctionTool):
             found.append(method)
     return found
-
-
-def _holds_tool(kind: type, name: str) -> bool:
-    """Whether a class's attribute is a tool, also as a class or static method; no property is called."""
-    held = inspect.getattr_static(kind, name, None)
-    if isinstance(held, classmethod | staticmethod):
-        held = held.__func__
-    return isinstance(held, FunctionTool)
 
 
 @lru_cache(maxsize=512)

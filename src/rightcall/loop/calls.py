@@ -194,6 +194,8 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
         Calls that may not run end at once. If a call's inner run pauses, the stages after it wait too.
         """
         answered = AnsweredCalls()
+        if self.setup.handoffs:
+            verdicts = self._keep_first_handoff(verdicts)
         if self.speculation is not None and self.speculation.early:
             await self.speculation.keep(
                 [each.call for each in verdicts if isinstance(each, CheckedCall)]
@@ -214,6 +216,24 @@ class Answering(Struct, frozen=True, kw_only=True, eq=False):
                 break
             answered.seconds += max([answered.done[index].seconds for index, _ in stage])
         return answered
+
+    def _keep_first_handoff(
+        self, verdicts: list[Verdict | CallFinished]
+    ) -> list[Verdict | CallFinished]:
+        """Returns the verdicts, in which only the first call that hands the run over is run."""
+        handoffs = self.setup.handoffs
+        kept: list[Verdict | CallFinished] = []
+        going: str | None = None
+        for verdict in verdicts:
+            name = verdict.call.name if isinstance(verdict, CheckedCall) else ""
+            if name not in handoffs:
+                kept.append(verdict)
+            elif going is None:
+                going = handoffs[name].agent.name
+                kept.append(verdict)
+            else:
+                kept.append(Denied(f"this reply hands over to {going} already, which goes on"))
+        return kept
 
     async def _run_stage(self, stage: Stage, left: float | None, answered: AnsweredCalls) -> None:
         if len(stage) == 1 or left == 0:

@@ -14,7 +14,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.core.decision import Answer, Ask, Decision, Deny, Rewrite
-from rightcall.core.entry import StepDone, UnchangedMessages
+from rightcall.core.entry import Entry, StepDone, UnchangedMessages
 from rightcall.core.history import mend
 from rightcall.core.message import Reply, Results, Transcript, User
 from rightcall.core.options import check_keywords
@@ -22,7 +22,7 @@ from rightcall.core.parts import Result
 from rightcall.core.request import RequiredOutput
 from rightcall.core.tool import CheckedCall, Spec, Tool
 from rightcall.declare.output import OutputSettings
-from rightcall.errors import UsageError
+from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.gate import Policy
 from rightcall.loop.settings import Handoff, HandoffAgent, HistoryFilter, Setup
 from rightcall.loop.state import HandoffView, State
@@ -77,6 +77,13 @@ def read_handoffs(given: Iterable[object], output: Any) -> tuple[Handoff, ...]:
                 f"handoffs: the agent {each.agent.name} has another output than the one that hands "
                 "over; a run answers with one type, so give both the same output="
             )
+        try:
+            handoff_tool(each)
+        except DeclarationError as error:
+            raise UsageError(
+                f"handoffs: the agent {each.agent.name!r} cannot be handed over to by a call: {error} "
+                "An agent's name is name= of rc.Agent, and rc.handoff(agent, name=…) for the tool"
+            ) from error
     return tuple(found)
 
 
@@ -147,6 +154,10 @@ class HandedOver(Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: str
     tool: str
     """The tool that handed over."""
+    before: str = ""
+    """The name of the agent that handed over."""
+    guards: int = 0
+    """How many agents' trust rules judge the calls from here on."""
     system: str = ""
     specs: tuple[Spec, ...] = ()
     wanted: RequiredOutput | None = None
@@ -162,8 +173,10 @@ def find_handoff(handoffs: Mapping[str, Handoff], results: Iterable[Result]) -> 
     return None
 
 
-async def hand_over(key: str, given: Handoff, setup: Setup, messages: Transcript) -> StepDone:
-    """Returns the step of the record that says what the next agent begins with."""
+async def hand_over(
+    key: str, given: Handoff, before: str, setup: Setup, messages: Transcript
+) -> StepDone:
+    """Returns the step of the record that says what the next agent, after ``before``, begins with."""
     system, wanted = await given.agent.begin_turn(setup)
     left = None
     if given.filter is not None:
@@ -171,12 +184,19 @@ async def hand_over(key: str, given: Handoff, setup: Setup, messages: Transcript
     handed = HandedOver(
         agent=setup.agent,
         tool=handoff_tool(given).name,
+        before=before,
+        guards=_count_guards(setup),
         system=system,
         specs=setup.specs,
         wanted=wanted,
         messages=None if left is None else tuple(message_difference(messages, left)),
     )
     return StepDone(key=key, value=json.encode(handed).decode())
+
+
+def is_handed_over(entries: Iterable[Entry]) -> bool:
+    """Whether the record says that a run was handed over."""
+    return any(isinstance(each, StepDone) and each.key.endswith(HANDED_OVER) for each in entries)
 
 
 def read_handed_over(entry: StepDone) -> HandedOver:
@@ -193,12 +213,39 @@ def with_handoff(state: State, handed: HandedOver) -> State:
     return replace(
         state,
         path=(*state.path, handed.agent),
+        began_by=state.began_by or handed.before,
+        guards=handed.guards,
         system=handed.system,
         wanted=handed.wanted,
         choice="auto",
         view=view,
         progress=progress,
     )
+
+
+def check_first_agent(run: str, began_by: str, name: str) -> None:
+    """Raise UsageError if an agent goes on with a handed-over run that another one began.
+
+    The rules of the agents before are found on the way from the first; from another, they would be lost.
+    """
+    # Results that were stored by earlier versions do not say who began.
+    if began_by and began_by != name:
+        raise UsageError(
+            f"the run {run!r} was begun by {began_by}; resume it with that agent, and not with {name}"
+        )
+
+
+def check_guards(run: str, guards: int, setup: Setup) -> None:
+    """Raise UsageError if fewer trust rules would judge a run than did when it was handed over."""
+    if _count_guards(setup) < guards:
+        raise UsageError(
+            f"the run {run!r} was handed over under trust rules that its agents do not have now: "
+            "give them the trust= that they had when it began"
+        )
+
+
+def _count_guards(setup: Setup) -> int:
+    return len(setup.earlier_rules) + (setup.trust is not None)
 
 
 def join_guards(policy: Policy | None, guards: Sequence["Guard"]) -> Policy:
@@ -239,15 +286,37 @@ def message_difference(
         yield run
 
 
-def find_agent(first: Any, name: str, handoffs_of: Callable[[Any], Iterable[Handoff]]) -> Any:
-    """Returns the agent of that name among those that an agent's runs can be handed over to."""
+def reachable_agents(first: Any, handoffs_of: Callable[[Any], Iterable[Handoff]]) -> Iterator[Any]:
+    """Yields an agent, and all that its runs can be handed over to."""
     seen = [first]
     for agent in seen:
-        if agent.name == name:
-            return agent
+        yield agent
         for each in handoffs_of(agent):
             if each.agent not in seen:
                 seen.append(each.agent)
+
+
+def check_agent_names(
+    first: Any, added: Iterable[Handoff], handoffs_of: Callable[[Any], Iterable[Handoff]]
+) -> None:
+    """Raise UsageError if two agents that a run can be handed over to have one name, or are the same."""
+    named: dict[str, Any] = {}
+    for given in (first, *[each.agent for each in added]):
+        for agent in reachable_agents(given, handoffs_of):
+            if named.setdefault(agent.name, agent) is not agent:
+                raise UsageError(
+                    f"handoffs: two agents are named {agent.name!r}, and a run that waits goes on with "
+                    "an agent by its name: give each its own, rc.Agent(…, name=…)"
+                )
+    if any(each.agent is first for each in added):
+        raise UsageError(f"handoffs: the agent {first.name!r} cannot hand over to itself")
+
+
+def find_agent(first: Any, name: str, handoffs_of: Callable[[Any], Iterable[Handoff]]) -> Any:
+    """Returns the agent of that name among those that an agent's runs can be handed over to."""
+    for agent in reachable_agents(first, handoffs_of):
+        if agent.name == name:
+            return agent
     raise UsageError(
         f"the run was handed over to the agent {name!r}, and no handoffs of {first.name} lead there"
     )

@@ -52,6 +52,8 @@ from rightcall.loop.delivery import AskFunction, InterruptibleAsk, Interruptible
 from rightcall.loop.events import OutputEvents
 from rightcall.loop.handoffs import (
     HANDED_OVER,
+    RecordedAgent,
+    check_guards,
     find_handoff,
     hand_over,
     join_guards,
@@ -537,9 +539,13 @@ class Run:
             return
         setup = given.agent.take_over(before)
         key = f"t{action.turn}{HANDED_OVER}"
-        entry = await before.steps.step(key, partial(hand_over, key, given, setup, self._state.messages))
+        body = partial(hand_over, key, given, before.agent, setup, self._state.messages)
+        entry = await before.steps.step(key, body)
         assert isinstance(entry, StepDone)
         handed = read_handed_over(entry)
+        if not isinstance(given.agent, RecordedAgent):
+            # Recovered, the agents may have been declared anew.
+            check_guards(before.run, handed.guards, setup)
         setup = replace(setup, system=handed.system)
         self._state = with_handoff(self._state, handed)
         self._setup = setup

@@ -116,6 +116,10 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Somebody stopped the run."""
     path: tuple[str, ...] = ()
     """The names of the agents that the run was handed over to; the last is at work."""
+    began_by: str = ""
+    """The name of the agent that began a run which was handed over."""
+    guards: int = 0
+    """How many agents' trust rules judge the calls of a run that was handed over."""
     view: HandoffView | None = None
     """What that agent sees of the messages before; None for all."""
     traces: tuple[str, ...] = ()
