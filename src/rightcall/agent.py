@@ -335,9 +335,18 @@ class Agent(Generic[Deps, Answered]):
         if not fits(result, RunResult):
             raise UsageError(f"agent.resume takes a RunResult that waits, not a {type(result).__name__}")
         if self._conversations is None:
+            if result.conversation:
+                raise UsageError(
+                    f"this run waits in the conversation {result.conversation!r}: resume it by an agent "
+                    "that has it, rc.Agent(…, conversations=…)"
+                )
             return await self._resume_run(result, decisions, options, emit)
         going = partial(self._resume_run, result, decisions, options, emit)
-        return await self._go_on_in_turn(result.run, going)
+        is_kept = self._journal is not None or options.get("steps") is not None
+        resumed: RunResult[Answered] = await _load_turns().resume_in_turn(
+            self._conversations, result, going, is_kept=is_kept
+        )
+        return resumed
 
     async def _resume_run(
         self,

@@ -15,6 +15,7 @@ from time import monotonic, time
 from typing import Any, Literal, Self, TypeAlias
 
 from msgspec import DecodeError, Struct, json, to_builtins
+from msgspec.structs import replace
 
 from rightcall.conversation.database import ConversationDatabase, Query, database_at
 from rightcall.core.history import mend
@@ -265,7 +266,7 @@ class Conversations:
         found = await self._database.look(look)
         if not found:
             return None
-        return RunResult.from_json(found[0][0])
+        return replace(RunResult.from_json(found[0][0]), conversation=conversation)
 
     # What can be done with one.
 
@@ -414,6 +415,15 @@ class Conversations:
                 "(SELECT conversation FROM rightcall_conversation_runs WHERE run = ?)",
                 run,
             )
+
+        found = await self._database.look(look)
+        return found[0][0] if found else None
+
+    async def status_of(self, run: str) -> ConversationRunStatus | None:
+        """What has become of a run; None if it is of no conversation."""
+
+        def look(query: Query) -> list[tuple[Any, ...]]:
+            return query("SELECT status FROM rightcall_conversation_runs WHERE run = ?", run)
 
         found = await self._database.look(look)
         return found[0][0] if found else None
