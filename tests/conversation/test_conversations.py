@@ -187,7 +187,7 @@ async def test_who_resumes_without_the_conversations_is_told(store):
     waiting = await store.waiting("user-7")
     decisions = {paused.pending[0].call_id: True}
     for each in (paused, waiting, rc.RunResult.from_json(paused.to_json())):
-        with pytest.raises(UsageError, match="waits in the conversation 'user-7': resume it by an agent"):
+        with pytest.raises(UsageError, match="waits in the conversation 'user-7': resume it"):
             await rc.Agent(*asking()).resume(each, decisions)
     async with rc.Conversations() as others:
         with pytest.raises(UsageError, match="it was deleted, or is stored elsewhere"):
@@ -357,6 +357,34 @@ async def test_a_message_that_is_added_to_a_run_is_in_the_conversation(store):
     await run
     users = [each.text for each in await store.messages("user-7") if isinstance(each, rc.User)]
     assert users == ["Wait.", "Quick!"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        (["hello"], r"messages\[0\] of conversations.append is no message"),
+        ("hello", r"takes a list, as \[rc.User"),
+        (3, "takes a list"),
+        ([rc.User("fine"), 3], r"messages\[1\]"),
+        ([{"role": "user", "content": "x"}], "rc.wire.from_messages"),
+        (rc.User("bare"), r"takes a list of messages: \[User"),
+        ([rc.Reply("text")], "could not be read again"),
+    ],
+)
+async def test_what_is_no_message_is_not_appended(messages, words):
+    async with rc.Conversations() as conversations:
+        with pytest.raises(UsageError, match=words):
+            await conversations.append("a", messages)
+        assert await conversations.list() == []
+
+
+async def test_a_message_of_a_text_is_appended_and_read(store):
+    await store.append("a", [rc.User("hello")])
+    assert await store.messages("a") == (user_text("hello"),)
+    with pytest.raises(UsageError, match="takes a text or parts"):
+        rc.User(("hello",))
+    result = await agent_for(store).run("And?", conversation="a")
+    assert result.text == "2 so far"
 
 
 async def test_what_is_wrong_is_said():

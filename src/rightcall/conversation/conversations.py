@@ -168,6 +168,7 @@ class Conversations:
         appends nothing.
         """
         _check_id(conversation)
+        messages = _check_messages(messages)
 
         def change(query: Query) -> int:
             row = _make(query, conversation)
@@ -541,6 +542,28 @@ def _check_id(conversation: str) -> str:
     if not fits(conversation, str) or not conversation.strip() or "\0" in conversation:
         raise UsageError(f"a conversation's id is a text that is not blank, and not {conversation!r}")
     return conversation
+
+
+def _check_messages(messages: object) -> Transcript:
+    """Returns messages that can be read again; raises UsageError for anything else."""
+    if isinstance(messages, Message):
+        kind = type(messages).__name__
+        raise UsageError(f"conversations.append takes a list of messages: [{kind}(…)]")
+    if not isinstance(messages, list | tuple):
+        raise UsageError(f'conversations.append takes a list, as [rc.User("…")], and not {messages!r}')
+    for place, message in enumerate(messages):
+        where = f"messages[{place}] of conversations.append"
+        if isinstance(message, dict):
+            raise UsageError(
+                f"{where} is a dict; rc.wire.from_messages makes messages of those of a vendor"
+            )
+        if not isinstance(message, Message):
+            raise UsageError(f'{where} is no message, as rc.User("…"): {message!r}')
+        try:
+            _MESSAGE.decode(_encode(message))
+        except (DecodeError, TypeError) as error:
+            raise UsageError(f"{where} could not be read again: {error}") from error
+    return tuple(messages)
 
 
 def _find(query: Query, conversation: str) -> _Row | None:
