@@ -22,7 +22,7 @@ from rightcall.core.request import RequiredOutput
 from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import RightcallError, ToolFailure, UsageError
+from rightcall.errors import RightcallError, RunStopped, ToolFailure, UsageError
 from rightcall.gate.concurrency import RUN_CONCURRENCY
 from rightcall.gate.executor import Executor, checked_async
 from rightcall.gate.gate import Decisions, guard_above, validate_decisions
@@ -59,7 +59,7 @@ from rightcall.loop.settings import (
     RunPrompt,
     Setup,
 )
-from rightcall.loop.state import initial_state
+from rightcall.loop.state import State, initial_state
 from rightcall.loop.window import Carryover
 from rightcall.models.fallback_model import OpenedModels
 from rightcall.record.steps import (
@@ -248,7 +248,12 @@ class Agent(Generic[Deps, Answered]):
         async def begin(inbox: RunInbox, emit: Emit) -> RunResult[Answered]:
             return await self._begin(prompt, {**options, "run": run, "inbox": inbox}, emit)
 
-        return RunHandle(run, begin)
+        async def give_up() -> None:
+            conversation = options.get("conversation")
+            if self._conversations is not None and conversation is not None:
+                await self._conversations.abandon(conversation)
+
+        return RunHandle(run, begin, give_up)
 
     @overload
     def stream(
@@ -363,7 +368,7 @@ class Agent(Generic[Deps, Answered]):
             state = result.state
             wanted = None if state.path else state.wanted
             setup = self._compose(config, result.run, self._steps(held, steps), options, wanted)
-            setup = _restore_inbox(setup, held.entries)
+            setup = _restore_inbox(setup, held.entries, paused=state)
             for name in state.path:
                 setup = find_agent(self, name, _handoffs_of).take_over(setup)
             look_for_tools(held.entries, result.pending, setup)
@@ -693,17 +698,31 @@ def _handoffs_of(agent: Agent[Any, Any]) -> tuple[Handoff, ...]:
     return agent._config.handoffs  # noqa: SLF001 - its own class
 
 
-def _restore_inbox(setup: Setup, entries: Sequence[Entry]) -> Setup:
-    """Returns the setup with an inbox that has the messages which the record says were added."""
+def _restore_inbox(setup: Setup, entries: Sequence[Entry], *, paused: State | None = None) -> Setup:
+    """Returns the setup with an inbox that has the messages which were added.
+
+    Without a record this process knows them. Raises RunStopped if the run was stopped while ``paused``.
+    """
     queued = queued_in(entries)
-    if not queued:
-        return setup
-    inbox = setup.inbox
+    known = None
+    said = 0
+    if paused is not None:
+        from rightcall.conversation.inbox import inbox_of, is_stopped  # noqa: PLC0415 - light until used
+
+        known = inbox_of(setup.run)
+        if known is not None:
+            queued = queued or tuple(known.queued)
+        said = paused.said
+        if is_stopped(queued, said):
+            raise RunStopped(setup.run, "over", "it was stopped while it waited")
+    inbox = setup.inbox or known
     if inbox is None:
+        if not queued:
+            return setup
         from rightcall.conversation.inbox import Inbox  # noqa: PLC0415 - light until used
 
         inbox = Inbox()
-    inbox.restore(queued)
+    inbox.restore(queued, said)
     return replace(setup, inbox=inbox)
 
 
