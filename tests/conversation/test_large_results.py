@@ -100,6 +100,20 @@ async def test_it_is_off_or_on_or_so_for_single_tools(settings, is_stored):
     assert bool(results_of(result)[0].reference) == is_stored
 
 
+@pytest.mark.parametrize("most", [30_000, 17_000])
+async def test_what_is_longer_than_may_be_kept_is_cut_and_its_numbers_stay_true(most):
+    store = MemoryResults()
+    model = then_read("log", {"query": "line 500:"}, {"query": "line 2999"})
+    agent = rc.Agent(model, [log], large_results=LargeResults(most=most, store=store))
+    first, found, gone = results_of(await agent.run("Which?"))
+    kept = (await store.get(first.reference)).text
+    size = len("\n".join([f"line {n}: {'disk full' if n == 777 else 'fine'}" for n in range(3_000)]))
+    assert len(kept) <= most
+    assert f"cut from {size:,} bytes. Its first {len(kept):,} bytes, and no more" in first.text
+    assert "\n501: line 500: fine" in found.text
+    assert gone.text.startswith("[There are no rows")
+
+
 async def test_the_next_run_of_the_conversation_reads_it_too():
     agent = rc.Agent(then_read("log"), [log], large_results=LargeResults())
     first = await agent.run("Which?")
