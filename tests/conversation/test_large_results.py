@@ -114,6 +114,26 @@ async def test_what_is_longer_than_may_be_kept_is_cut_and_its_numbers_stay_true(
     assert gone.text.startswith("[There are no rows")
 
 
+@pytest.mark.parametrize("tool", [log, log.replace(facts=rc.Facts(untrusted=True))])
+async def test_a_result_that_cannot_be_stored_is_cut_and_says_so(tool, caplog):
+    class Full:
+        async def put(self, _, _stored):
+            raise OSError("the disk is full")
+
+        async def get(self, _):
+            return None
+
+    model = ScriptedModel([reply(call("log")), "Read."])
+    settings = LargeResults(store=Full(), over=3_000)
+    result = await rc.Agent(model, [tool], large_results=settings).run("Which?")
+    (first,) = results_of(result)
+    assert "could not be stored: it is cut.]\nline 0: fine" in first.text.replace("\\n", "\n")
+    assert "bytes left out here" in first.text
+    assert (first.reference, first.offers, len(first.text) < 3_500) == ("", (), True)
+    assert "the disk is full" in caplog.text
+    assert result.text == "Read."
+
+
 async def test_the_next_run_of_the_conversation_reads_it_too():
     agent = rc.Agent(then_read("log"), [log], large_results=LargeResults())
     first = await agent.run("Which?")

@@ -26,6 +26,7 @@ from rightcall.errors import ToolFailure, UsageError
 from rightcall.gate.attempt import Setting
 from rightcall.gate.execution import Execution
 from rightcall.gate.render import cut, replace_text
+from rightcall.log import run_logger
 from rightcall.loop.settings import Runner, Setup
 from rightcall.loop.tool_offer import Offered
 from rightcall.trust.pieces import open_envelope
@@ -37,6 +38,7 @@ _OURS = Facts(untrusted=False, private=False, reach="nothing", dangers=(), targe
 _MUCH = 256 * 1024
 """Characters of text that take so long to look through that the event loop would be blocked."""
 _MOST_ROWS = 1_000
+_NOT_STORED = "[This result is large and could not be stored: it is cut.]"
 _WRITTEN = 32 * 1024 * 1024
 """Bytes of a result that are written as text, so that its size is known. A longer text has a gap, which
 comes after what is kept of it: that is half as much at the most."""
@@ -174,7 +176,13 @@ class StoringRunner:
         else:
             handle = stored.handle
             shape = describe_shape(text)
-        await self._store.put(handle, stored)
+        try:
+            await self._store.put(handle, stored)
+        except Exception:
+            # The call has been made: its result is cut, as it is without a store.
+            run_logger.exception("a large result of %s could not be stored", result.name)
+            words = f"{_NOT_STORED}\n{cut(text, limits.over - len(_NOT_STORED) - 1)}"
+            return replace_text(result, words, tool)
         head = cut(text[: 2 * self._head], self._head)
         words = (
             f"[This result is large: {about} {handle}, and {READER} reads "
