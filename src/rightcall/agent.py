@@ -22,7 +22,7 @@ from rightcall.core.request import RequiredOutput
 from rightcall.core.tool import Tool
 from rightcall.declare.function import tool
 from rightcall.declare.toolbox import Toolbox, ToolSource
-from rightcall.errors import RightcallError, ToolFailure, UsageError
+from rightcall.errors import RightcallError, RunStopped, ToolFailure, UsageError
 from rightcall.gate.concurrency import RUN_CONCURRENCY
 from rightcall.gate.executor import Executor, checked_async
 from rightcall.gate.gate import Decisions, guard_above, validate_decisions
@@ -261,7 +261,12 @@ class Agent(Generic[Deps, Answered]):
         async def begin(inbox: RunInbox, emit: Emit) -> RunResult[Answered]:
             return await self._begin(prompt, {**options, "run": run, "inbox": inbox}, emit)
 
-        return RunHandle(run, begin)
+        async def give_up() -> None:
+            conversation = options.get("conversation")
+            if self._conversations is not None and conversation is not None:
+                await self._conversations.abandon(conversation)
+
+        return RunHandle(run, begin, give_up)
 
     @overload
     def stream(
@@ -348,9 +353,18 @@ class Agent(Generic[Deps, Answered]):
         if not fits(result, RunResult):
             raise UsageError(f"agent.resume takes a RunResult that waits, not a {type(result).__name__}")
         if self._conversations is None:
+            if result.conversation:
+                raise UsageError(
+                    f"this run waits in the conversation {result.conversation!r}: resume it by an agent "
+                    "that has it, rc.Agent(…, conversations=…)"
+                )
             return await self._resume_run(result, decisions, options, emit)
         going = partial(self._resume_run, result, decisions, options, emit)
-        return await self._go_on_in_turn(result.run, going)
+        is_kept = self._journal is not None or options.get("steps") is not None
+        resumed: RunResult[Answered] = await _load_turns().resume_in_turn(
+            self._conversations, result, going, is_kept=is_kept
+        )
+        return resumed
 
     async def _resume_run(
         self,
@@ -367,7 +381,8 @@ class Agent(Generic[Deps, Answered]):
             state = result.state
             wanted = None if state.path else state.wanted
             setup = self._compose(config, result.run, self._steps(held, steps), options, wanted)
-            setup = self._follow_handoffs(_restore_inbox(setup, held.entries), state)
+            setup = _restore_inbox(setup, held.entries, paused=state)
+            setup = self._follow_handoffs(setup, state)
             look_for_tools(held.entries, result.pending, setup)
             if state.system is None:
                 state = replace(state, system=await config.system(setup, steps))
@@ -719,17 +734,31 @@ def _handoffs_of(agent: object) -> tuple[Handoff, ...]:
     return ()
 
 
-def _restore_inbox(setup: Setup, entries: Sequence[Entry]) -> Setup:
-    """Returns the setup with an inbox that has the messages which the record says were added."""
+def _restore_inbox(setup: Setup, entries: Sequence[Entry], *, paused: State | None = None) -> Setup:
+    """Returns the setup with an inbox that has the messages which were added.
+
+    Without a record this process knows them. Raises RunStopped if the run was stopped while ``paused``.
+    """
     queued = queued_in(entries)
-    if not queued:
-        return setup
-    inbox = setup.inbox
+    known = None
+    said = 0
+    if paused is not None:
+        from rightcall.conversation.inbox import inbox_of, is_stopped  # noqa: PLC0415 - light until used
+
+        known = inbox_of(setup.run)
+        if known is not None:
+            queued = queued or tuple(known.queued)
+        said = paused.said
+        if is_stopped(queued, said):
+            raise RunStopped(setup.run, "over", "it was stopped while it waited")
+    inbox = setup.inbox or known
     if inbox is None:
+        if not queued:
+            return setup
         from rightcall.conversation.inbox import Inbox  # noqa: PLC0415 - light until used
 
         inbox = Inbox()
-    inbox.restore(queued)
+    inbox.restore(queued, said)
     return replace(setup, inbox=inbox)
 
 

@@ -233,7 +233,8 @@ class AlreadyDecided(RightcallError):
     def __init__(
         self, run: str, decisions: Mapping[str, Any], *, advice: str = "recover it to continue"
     ) -> None:
-        super().__init__(f"the run {run!r} was answered already: {decisions}; {advice}")
+        answers = f": {decisions}" if decisions else ""
+        super().__init__(f"the run {run!r} was answered already{answers}; {advice}")
         self.run = run
         self.decisions = decisions
         """The decisions that were made, by call id."""

@@ -8,7 +8,8 @@ import pytest
 import rightcall as rc
 from loop.sound import assert_sound
 from rightcall.core.message import user_text
-from rightcall.errors import ConversationBusy, UsageError, VendorError
+from rightcall.errors import AlreadyDecided, ConversationBusy, UsageError, VendorError
+from rightcall.loop.replay import forget_decisions
 from rightcall.record import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -181,10 +182,69 @@ async def test_a_run_that_waits_for_a_person_resumes_into_its_conversation(store
     assert await store.waiting("user-7") is None
 
 
+async def test_who_resumes_without_the_conversations_is_told(store):
+    paused = await agent_for(store, *asking()).run("Pay.", conversation="user-7")
+    waiting = await store.waiting("user-7")
+    decisions = {paused.pending[0].call_id: True}
+    for each in (paused, waiting, rc.RunResult.from_json(paused.to_json())):
+        with pytest.raises(UsageError, match="waits in the conversation 'user-7': resume it"):
+            await rc.Agent(*asking()).resume(each, decisions)
+    async with rc.Conversations() as others:
+        with pytest.raises(UsageError, match="it was deleted, or is stored elsewhere"):
+            await agent_for(others, *asking()).resume(waiting, decisions)
+
+
+async def test_of_those_who_resume_at_once_one_pays(address, store):
+    """Two processes: nothing but the store says which of them came first."""
+    paid = []
+
+    @rc.tool(approval=True)
+    async def pay() -> str:
+        """Pay."""
+        paid.append("paid")
+        # What this process remembers must not be what decides.
+        forget_decisions(paused.run)
+        return "paid"
+
+    agent = agent_for(store, ScriptedModel([reply(call("pay"))]), [pay])
+    paused = await agent.run("Pay.", conversation="user-7")
+    decisions = {paused.pending[0].call_id: True}
+    async with rc.Conversations(address) as elsewhere:
+        both = store, (elsewhere if address else store)
+        going = []
+        for each in both:
+            one = rc.Agent(ScriptedModel(["Done."]), [pay], conversations=each)
+            going.append(one.resume(paused, decisions))
+        ends = await asyncio.gather(*going, return_exceptions=True)
+    assert sorted(type(each).__name__ for each in ends) == ["AlreadyDecided", "RunResult"]
+    assert paid == ["paid"]
+    forget_decisions(paused.run)
+    with pytest.raises(AlreadyDecided, match="what it said is in the conversation 'user-7'"):
+        await rc.Agent(ScriptedModel([]), [pay], conversations=store).resume(paused, decisions)
+    assert paid == ["paid"]
+
+
+async def test_a_resumed_run_that_failed_after_its_call_waits_no_longer(store):
+    _, tools = asking()
+    agent = agent_for(store, Fails(reply(call("pay"))), tools)
+    paused = await agent.run("Pay.", conversation="user-7")
+    decisions = {paused.pending[0].call_id: True}
+    with pytest.raises(VendorError):
+        await agent.resume(paused, decisions)
+    forget_decisions(paused.run)
+    with pytest.raises(AlreadyDecided):
+        await agent.resume(paused, decisions)
+    assert_sound(await store.messages("user-7"))
+    assert len(await store.messages("user-7")) == 3
+
+
 async def test_a_wait_can_be_given_up(store):
     agent = agent_for(store, *asking())
     await agent.run("Pay.", conversation="user-7")
+    waiting = await store.waiting("user-7")
     assert await store.abandon("user-7")
+    with pytest.raises(AlreadyDecided, match="its wait in 'user-7' was given up"):
+        await agent.resume(waiting, {waiting.pending[0].call_id: True})
     assert not await store.abandon("user-7")
     messages = await store.messages("user-7")
     assert "No result was recorded" in messages[2].results[0].text
@@ -297,6 +357,34 @@ async def test_a_message_that_is_added_to_a_run_is_in_the_conversation(store):
     await run
     users = [each.text for each in await store.messages("user-7") if isinstance(each, rc.User)]
     assert users == ["Wait.", "Quick!"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        (["hello"], r"messages\[0\] of conversations.append is no message"),
+        ("hello", r"takes a list, as \[rc.User"),
+        (3, "takes a list"),
+        ([rc.User("fine"), 3], r"messages\[1\]"),
+        ([{"role": "user", "content": "x"}], "rc.wire.from_messages"),
+        (rc.User("bare"), r"takes a list of messages: \[User"),
+        ([rc.Reply("text")], "could not be read again"),
+    ],
+)
+async def test_what_is_no_message_is_not_appended(messages, words):
+    async with rc.Conversations() as conversations:
+        with pytest.raises(UsageError, match=words):
+            await conversations.append("a", messages)
+        assert await conversations.list() == []
+
+
+async def test_a_message_of_a_text_is_appended_and_read(store):
+    await store.append("a", [rc.User("hello")])
+    assert await store.messages("a") == (user_text("hello"),)
+    with pytest.raises(UsageError, match="takes a text or parts"):
+        rc.User(("hello",))
+    result = await agent_for(store).run("And?", conversation="a")
+    assert result.text == "2 so far"
 
 
 async def test_what_is_wrong_is_said():

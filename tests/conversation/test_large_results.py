@@ -100,6 +100,40 @@ async def test_it_is_off_or_on_or_so_for_single_tools(settings, is_stored):
     assert bool(results_of(result)[0].reference) == is_stored
 
 
+@pytest.mark.parametrize("most", [30_000, 17_000])
+async def test_what_is_longer_than_may_be_kept_is_cut_and_its_numbers_stay_true(most):
+    store = MemoryResults()
+    model = then_read("log", {"query": "line 500:"}, {"query": "line 2999"})
+    agent = rc.Agent(model, [log], large_results=LargeResults(most=most, store=store))
+    first, found, gone = results_of(await agent.run("Which?"))
+    kept = (await store.get(first.reference)).text
+    size = len("\n".join([f"line {n}: {'disk full' if n == 777 else 'fine'}" for n in range(3_000)]))
+    assert len(kept) <= most
+    assert f"cut from {size:,} bytes. Its first {len(kept):,} bytes, and no more" in first.text
+    assert "\n501: line 500: fine" in found.text
+    assert gone.text.startswith("[There are no rows")
+
+
+@pytest.mark.parametrize("tool", [log, log.replace(facts=rc.Facts(untrusted=True))])
+async def test_a_result_that_cannot_be_stored_is_cut_and_says_so(tool, caplog):
+    class Full:
+        async def put(self, _, _stored):
+            raise OSError("the disk is full")
+
+        async def get(self, _):
+            return None
+
+    model = ScriptedModel([reply(call("log")), "Read."])
+    settings = LargeResults(store=Full(), over=3_000)
+    result = await rc.Agent(model, [tool], large_results=settings).run("Which?")
+    (first,) = results_of(result)
+    assert "could not be stored: it is cut.]\nline 0: fine" in first.text.replace("\\n", "\n")
+    assert "bytes left out here" in first.text
+    assert (first.reference, first.offers, len(first.text) < 3_500) == ("", (), True)
+    assert "the disk is full" in caplog.text
+    assert result.text == "Read."
+
+
 async def test_the_next_run_of_the_conversation_reads_it_too():
     agent = rc.Agent(then_read("log"), [log], large_results=LargeResults())
     first = await agent.run("Which?")

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 import rightcall as rc
 from loop.sound import assert_sound
@@ -243,6 +244,68 @@ async def test_a_message_to_a_run_that_waits_for_a_person_is_delivered_when_it_g
     await run.say("Quickly.")
     result = await agent.resume(paused, {"c": True})
     assert users(result) == ["Pay.", "Quickly."]
+
+
+@rc.tool(approval=True)
+def ship() -> str:
+    """Ship."""
+    return "shipped"
+
+
+@pytest.mark.parametrize("gives", [True, False])
+async def test_without_a_journal_too_what_is_said_while_a_run_waits_is_delivered(gives):
+    agent = rc.Agent(ScriptedModel([reply(call("ship", id="c")), "Shipped."]), [ship])
+    run = agent.start("Ship it.")
+    paused = await run
+    await run.say("Quickly.")
+    result = await agent.resume(paused, {"c": True}, **({"inbox": run.inbox} if gives else {}))
+    assert users(result) == ["Ship it.", "Quickly."]
+    with pytest.raises(RunStopped):
+        await run.say("Too late.")
+
+
+@pytest.mark.parametrize("journal", [None, rc.record.MemoryJournal()], ids=["no journal", "a journal"])
+async def test_a_run_that_is_stopped_while_it_waits_is_not_resumed(journal):
+    conversations = rc.Conversations()
+    model = ScriptedModel([reply(call("ship", id="c")), "never"])
+    agent = rc.Agent(model, [ship], journal=journal, conversations=conversations)
+    run = agent.start("Ship it.", conversation="a")
+    paused = await run
+    assert paused.pending
+    stopped = await run.stop()
+    assert (stopped.stop.reason, stopped.pending, await run.stop()) == ("stopped", (), stopped)
+    assert (await run).stop.reason == "stopped"
+    assert_sound(stopped.transcript)
+    assert [each.status for each in await conversations.runs("a")] == ["abandoned"]
+    alone = rc.Agent(model, [ship], journal=journal)
+    with pytest.raises(RunStopped, match="stopped while it waited"):
+        await alone.resume(replace(paused, conversation=""), {"c": True})
+    assert len(model.requests) == 1
+    await conversations.close()
+
+
+@pytest.mark.parametrize("journal", [None, rc.record.MemoryJournal()], ids=["no journal", "a journal"])
+async def test_what_is_said_before_the_run_begins_is_delivered_at_its_first_turn(journal):
+    inbox = rc.conversation.Inbox()
+    await asyncio.wait_for(inbox.say("Early.", id="1"), 1)
+    await inbox.say("Early.", id="1")
+    assert [each.text for each in inbox.unread] == ["Early."]
+    model = ScriptedModel(["Done."])
+    result = await rc.Agent(model, journal=journal).run("Hello.", inbox=inbox, run="r")
+    assert users(result) == ["Hello.", "Early."]
+    assert len(model.requests) == 1
+    if journal is not None:
+        assert [e.key for e in journal.entries("r") if isinstance(e, MessageQueued)] == ["said.1"]
+
+
+async def test_what_is_said_to_a_new_inbox_of_a_resumed_run_comes_after_what_was_delivered():
+    agent = rc.Agent(ScriptedModel([reply(call("ship", id="c")), "Shipped."]), [ship])
+    first, second = rc.conversation.Inbox(), rc.conversation.Inbox()
+    await first.say("One.")
+    paused = await agent.run("Ship it.", inbox=first)
+    await second.say("Two.")
+    result = await agent.resume(paused, {"c": True}, inbox=second)
+    assert users(result) == ["Ship it.", "One.", "Two."]
 
 
 @pytest.mark.parametrize("says", [True, False])

@@ -15,6 +15,7 @@ from time import monotonic, time
 from typing import Any, Literal, Self, TypeAlias
 
 from msgspec import DecodeError, Struct, json, to_builtins
+from msgspec.structs import replace
 
 from rightcall.conversation.database import ConversationDatabase, Query, database_at
 from rightcall.core.history import mend
@@ -167,6 +168,7 @@ class Conversations:
         appends nothing.
         """
         _check_id(conversation)
+        messages = _check_messages(messages)
 
         def change(query: Query) -> int:
             row = _make(query, conversation)
@@ -265,7 +267,7 @@ class Conversations:
         found = await self._database.look(look)
         if not found:
             return None
-        return RunResult.from_json(found[0][0])
+        return replace(RunResult.from_json(found[0][0]), conversation=conversation)
 
     # What can be done with one.
 
@@ -418,6 +420,15 @@ class Conversations:
         found = await self._database.look(look)
         return found[0][0] if found else None
 
+    async def status_of(self, run: str) -> ConversationRunStatus | None:
+        """What has become of a run; None if it is of no conversation."""
+
+        def look(query: Query) -> list[tuple[Any, ...]]:
+            return query("SELECT status FROM rightcall_conversation_runs WHERE run = ?", run)
+
+        found = await self._database.look(look)
+        return found[0][0] if found else None
+
     async def begin(self, conversation: str, run: str, prompt: User, keeper: str) -> Transcript:
         """Note that a run begins; returns the messages before it.
 
@@ -531,6 +542,28 @@ def _check_id(conversation: str) -> str:
     if not fits(conversation, str) or not conversation.strip() or "\0" in conversation:
         raise UsageError(f"a conversation's id is a text that is not blank, and not {conversation!r}")
     return conversation
+
+
+def _check_messages(messages: object) -> Transcript:
+    """Returns messages that can be read again; raises UsageError for anything else."""
+    if isinstance(messages, Message):
+        kind = type(messages).__name__
+        raise UsageError(f"conversations.append takes a list of messages: [{kind}(…)]")
+    if not isinstance(messages, list | tuple):
+        raise UsageError(f'conversations.append takes a list, as [rc.User("…")], and not {messages!r}')
+    for place, message in enumerate(messages):
+        where = f"messages[{place}] of conversations.append"
+        if isinstance(message, dict):
+            raise UsageError(
+                f"{where} is a dict; rc.wire.from_messages makes messages of those of a vendor"
+            )
+        if not isinstance(message, Message):
+            raise UsageError(f'{where} is no message, as rc.User("…"): {message!r}')
+        try:
+            _MESSAGE.decode(_encode(message))
+        except (DecodeError, TypeError) as error:
+            raise UsageError(f"{where} could not be read again: {error}") from error
+    return tuple(messages)
 
 
 def _find(query: Query, conversation: str) -> _Row | None:

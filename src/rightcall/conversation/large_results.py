@@ -26,6 +26,7 @@ from rightcall.errors import ToolFailure, UsageError
 from rightcall.gate.attempt import Setting
 from rightcall.gate.execution import Execution
 from rightcall.gate.render import cut, replace_text
+from rightcall.log import run_logger
 from rightcall.loop.settings import Runner, Setup
 from rightcall.loop.tool_offer import Offered
 from rightcall.trust.pieces import open_envelope
@@ -37,6 +38,12 @@ _OURS = Facts(untrusted=False, private=False, reach="nothing", dangers=(), targe
 _MUCH = 256 * 1024
 """Characters of text that take so long to look through that the event loop would be blocked."""
 _MOST_ROWS = 1_000
+_NOT_STORED = "[This result is large and could not be stored: it is cut.]"
+_WRITTEN = 32 * 1024 * 1024
+"""Bytes of a result that are written as text, so that its size is known. A longer text has a gap, which
+comes after what is kept of it: that is half as much at the most."""
+_GAP = 64
+"""The most bytes by which a text with a gap is shorter than what it may have."""
 
 _PARAMETERS = object_schema(
     ["handle"],
@@ -60,6 +67,8 @@ class StoredLimits(Limits, frozen=True, kw_only=True):
 
     over: int = 0
     """The bytes of text that the model gets at the most; a longer result is stored."""
+    most: int = 0
+    """The bytes that are kept of it."""
 
 
 class LargeResults(Struct, frozen=True, kw_only=True, metaclass=TypeCheckedMeta):
@@ -72,7 +81,7 @@ class LargeResults(Struct, frozen=True, kw_only=True, metaclass=TypeCheckedMeta)
     tools: Mapping[str, int | None] = {}
     """The limit of single tools, in place of ``over``; None: this tool's results are never stored."""
     most: int = 16 * 1024 * 1024
-    """The most bytes that are kept of one result; the middle of a longer one is cut out."""
+    """The most bytes that are kept of one result; of a longer one, its beginning."""
     store: ResultStore | None = None
     """Where they are kept. None: in a folder beside the agent's journal; in memory without a journal."""
 
@@ -105,8 +114,8 @@ class LargeResults(Struct, frozen=True, kw_only=True, metaclass=TypeCheckedMeta)
         limits = tool.limits
         # The tool's own limit still says how much the model gets at once.
         own = min(over, limits.max_output_bytes)
-        values = asdict(limits) | {"max_output_bytes": max(self.most, limits.max_output_bytes)}
-        return tool.replace(limits=StoredLimits(**values, over=own))
+        values = asdict(limits) | {"max_output_bytes": max(2 * self.most, _WRITTEN)}
+        return tool.replace(limits=StoredLimits(**values, over=own, most=self.most))
 
     def offer_reader(self, offered: Offered, /) -> Offered:
         """Returns what is offered, with the tool that reads stored results once there is one."""
@@ -146,12 +155,20 @@ class StoringRunner:
         limits = checked.tool.limits
         if not isinstance(limits, StoredLimits) or _size_of(result) <= limits.over:
             return execution
-        return replace(execution, result=await self._store_result(result, checked.tool, limits.over))
+        return replace(execution, result=await self._store_result(result, checked.tool, limits))
 
-    async def _store_result(self, result: Result, tool: Tool, over: int) -> Result:
+    async def _store_result(self, result: Result, tool: Tool, limits: StoredLimits) -> Result:
         text = result.text
+        has_gap = _size_of(result) > limits.max_output_bytes - _GAP
         if result.source is not None:
             text = open_envelope(text)
+        size = len(text.encode(errors="replace"))
+        about = f"{size:,} bytes. It is stored whole as"
+        if size > limits.most:
+            text = _beginning(text, limits.most)
+            kept = len(text.encode(errors="replace"))
+            number = f"more than {size:,}" if has_gap else f"{size:,}"
+            about = f"cut from {number} bytes. Its first {kept:,} bytes, and no more, are stored as"
         stored = StoredResult(name=result.name, text=text, source=result.source, what=result.what)
         if len(text) > _MUCH:
             handle = await to_thread(lambda: stored.handle)
@@ -159,14 +176,19 @@ class StoringRunner:
         else:
             handle = stored.handle
             shape = describe_shape(text)
-        await self._store.put(handle, stored)
-        size = len(text.encode(errors="replace"))
+        try:
+            await self._store.put(handle, stored)
+        except Exception:
+            # The call has been made: its result is cut, as it is without a store.
+            run_logger.exception("a large result of %s could not be stored", result.name)
+            words = f"{_NOT_STORED}\n{cut(text, limits.over - len(_NOT_STORED) - 1)}"
+            return replace_text(result, words, tool)
         head = cut(text[: 2 * self._head], self._head)
         words = (
-            f"[This result is large: {size:,} bytes. It is stored whole as {handle}, and {READER} reads "
+            f"[This result is large: {about} {handle}, and {READER} reads "
             f"it: from a row on, or the rows that hold some words.]\n{shape}\nIt begins:\n{head}"
         )
-        shorter = replace_text(result, cut(words, over), tool)
+        shorter = replace_text(result, cut(words, limits.over), tool)
         others: list[Part] = [part for part in result.content if not isinstance(part, Text)]
         return replace(
             shorter,
@@ -176,6 +198,12 @@ class StoringRunner:
             offers=(*result.offers, READER),
             reference=handle,
         )
+
+
+def _beginning(text: str, most: int) -> str:
+    """Returns the first lines of a text within so many bytes: the numbers of its rows stay true."""
+    kept = text[:most].encode(errors="replace")[:most].decode(errors="ignore")
+    return kept.rpartition("\n")[0] or kept
 
 
 def _size_of(result: Result) -> int:

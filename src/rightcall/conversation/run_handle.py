@@ -4,8 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from typing import Any, Generic
 
-from rightcall.conversation.inbox import Inbox
+from msgspec.structs import replace
+
+from rightcall.conversation.inbox import Inbox, is_stopped
+from rightcall.core.budget import Stop
 from rightcall.core.events import Emit, StreamEvent
+from rightcall.core.history import mend
 from rightcall.core.message import User
 from rightcall.core.options import check_keywords
 from rightcall.declare.attachment import Prompt
@@ -21,12 +25,19 @@ class RunHandle(Generic[Out]):
     """
 
     def __init__(
-        self, run: str, start: Callable[[Inbox, Emit], Coroutine[Any, Any, RunResult[Out]]]
+        self,
+        run: str,
+        start: Callable[[Inbox, Emit], Coroutine[Any, Any, RunResult[Out]]],
+        give_up: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
         self.run = run
         """The run's name."""
         self.inbox = Inbox()
         """Where its messages are added; pass it to ``agent.resume`` if the run waits for a person."""
+        self._give_up = give_up
+        """Ends its wait in its conversation."""
+        self._stopped: RunResult[Out] | None = None
+        """Its result, if it was stopped while it waited for a person."""
         self._watchers: list[asyncio.Queue[StreamEvent | None]] = []
         self._task = asyncio.get_running_loop().create_task(start(self.inbox, self._emit))
         self._task.add_done_callback(self._end)
@@ -39,13 +50,31 @@ class RunHandle(Generic[Out]):
         model is asked at once. ``id``: a message of an id that was said before is not added again.
         Raises RunStopped if the run is over.
         """
+        await self.inbox.begun()
         await self.inbox.say(prompt, now=now, id=id)
 
     async def stop(self) -> RunResult[Out]:
-        """Stop the run with what there is: its result, in which every call has its result."""
+        """Stop the run with what there is: its result, in which every call has its result.
+
+        A run that waits for a person waits no longer: to resume it raises RunStopped.
+        """
         if not self._task.done():
+            await self.inbox.begun()
             await self.inbox.stop()
-        return await asyncio.shield(self._task)
+        result = await self._end_of_run()
+        if not result.pending:
+            return result
+        if not is_stopped(self.inbox.queued, result.state.said):
+            await self.inbox.stop()
+        self.inbox.end()
+        state = replace(result.state, messages=mend(result.transcript).messages)
+        self._stopped = replace(result, stop=Stop("stopped"), state=state, pending=())
+        await self._give_up()
+        return self._stopped
+
+    async def _end_of_run(self) -> RunResult[Out]:
+        result = await asyncio.shield(self._task)
+        return self._stopped or result
 
     @property
     def unread(self) -> tuple[User, ...]:
@@ -62,7 +91,7 @@ class RunHandle(Generic[Out]):
 
         Raises NoOutput as ``agent.run`` does; ``stop`` and ``events`` give what there is.
         """
-        return require_output(await asyncio.shield(self._task))
+        return require_output(await self._end_of_run())
 
     def __await__(self) -> Generator[Any, None, RunResult[Out]]:
         return self.result().__await__()
@@ -77,7 +106,7 @@ class RunHandle(Generic[Out]):
                 event = await seen.get()
                 if event is not None:
                     yield event
-            yield RunEnd(await asyncio.shield(self._task))
+            yield RunEnd(await self._end_of_run())
         finally:
             self._watchers.remove(seen)
 

@@ -6,11 +6,12 @@ from time import monotonic
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.conversation.conversations import Conversations
 from rightcall.core.history import mend
 from rightcall.core.message import Transcript, User
-from rightcall.errors import ConversationBusy, RightcallError, UsageError
+from rightcall.errors import AlreadyDecided, ConversationBusy, RightcallError, UsageError
 from rightcall.log import run_logger
 from rightcall.loop.result import RunResult
 
@@ -48,7 +49,7 @@ async def take_turn(conversations: Conversations, turn: NewTurn) -> RunResult[An
                 history = await conversations.begin(
                     turn.conversation, turn.run, turn.prompt, turn.keeper
                 )
-                return await _run_and_settle(conversations, turn.run, turn.start(history))
+                return await _run_and_settle(conversations, turn, turn.start(history))
         if monotonic() >= end:
             raise ConversationBusy(turn.conversation, busy)
         await asyncio.sleep(_PAUSE)
@@ -63,9 +64,65 @@ async def go_on_in_turn(
         return await go_on()
     async with conversations.in_turn(conversation):
         # If it fails, it still waits, or can be recovered: nothing is appended.
-        result = await go_on()
-        await _settle(conversations, result)
-        return result
+        return await _settle(conversations, conversation, await go_on())
+
+
+async def resume_in_turn(
+    conversations: Conversations, paused: RunResult[Any], go_on: Callable[[], Going], *, is_kept: bool
+) -> RunResult[Any]:
+    """Resume a run; if it is of a conversation, append what was said.
+
+    If no journal or engine keeps its decisions, the store knows whether it still waits: of those who
+    resume it at once one does, and the others are told before any call runs.
+    """
+    run = paused.run
+    conversation = await conversations.conversation_of(run)
+    if conversation is None:
+        if paused.conversation:
+            raise UsageError(
+                f"these conversations have no run {run!r}, which waits in the conversation "
+                f"{paused.conversation!r}: it was deleted, or is stored elsewhere"
+            )
+        return await go_on()
+    async with conversations.in_turn(conversation):
+        await _check_waits(conversations, conversation, paused, is_kept=is_kept)
+        try:
+            result = await go_on()
+        except RightcallError as error:
+            if not is_kept and _has_acted(error, paused):
+                # Nobody may run its calls again, so it does not wait any longer.
+                await conversations.settle(run, _partial(error), "failed", error.code)
+            raise
+        return await _settle(conversations, conversation, result)
+
+
+async def _check_waits(
+    conversations: Conversations, conversation: str, paused: RunResult[Any], *, is_kept: bool
+) -> None:
+    """Raise AlreadyDecided if a run no longer waits for what this result of it waits for."""
+    status = await conversations.status_of(paused.run)
+    if status == "abandoned":
+        raise AlreadyDecided(paused.run, {}, advice=f"its wait in {conversation!r} was given up")
+    if is_kept or status == "running":
+        return
+    if status != "waiting":
+        raise AlreadyDecided(
+            paused.run, {}, advice=f"what it said is in the conversation {conversation!r}"
+        )
+    waiting = await conversations.waiting(conversation)
+    assert waiting is not None
+    if [each.call_id for each in waiting.pending] != [each.call_id for each in paused.pending]:
+        raise AlreadyDecided(
+            paused.run,
+            {},
+            advice=f"it waits for something else: await conversations.waiting({conversation!r})",
+        )
+
+
+def _has_acted(error: RightcallError, paused: RunResult[Any]) -> bool:
+    """Whether calls had their results when a run that was resumed failed."""
+    result = error.result
+    return isinstance(result, RunResult) and len(result.calls) > len(paused.calls)
 
 
 async def _finish_earlier(conversations: Conversations, turn: NewTurn) -> str:
@@ -82,7 +139,7 @@ async def _finish_earlier(conversations: Conversations, turn: NewTurn) -> str:
             if earlier.keeper != JOURNAL:
                 raise UsageError("it has no journal")
             run_logger.info("conversation %s: recovering %s", turn.conversation, earlier.run)
-            await _settle(conversations, await turn.recover(earlier.run))
+            await _settle(conversations, turn.conversation, await turn.recover(earlier.run))
         except RightcallError as error:
             run_logger.warning(
                 "conversation %s: the run %s is lost: %s", turn.conversation, earlier.run, error
@@ -91,23 +148,27 @@ async def _finish_earlier(conversations: Conversations, turn: NewTurn) -> str:
             await conversations.settle(earlier.run, said, "lost", error.code)
 
 
-async def _run_and_settle(conversations: Conversations, run: str, going: Going) -> RunResult[Any]:
+async def _run_and_settle(conversations: Conversations, turn: NewTurn, going: Going) -> RunResult[Any]:
     try:
         result = await going
     except RightcallError as error:
         # Without any reply nothing has happened, and the user may say the same again.
-        await conversations.settle(run, _partial(error), "failed", error.code)
+        await conversations.settle(turn.run, _partial(error), "failed", error.code)
         raise
-    await _settle(conversations, result)
-    return result
+    return await _settle(conversations, turn.conversation, result)
 
 
-async def _settle(conversations: Conversations, result: RunResult[Any]) -> None:
+async def _settle(
+    conversations: Conversations, conversation: str, result: RunResult[Any]
+) -> RunResult[Any]:
+    """Store what a run gave; returns its result, which knows its conversation."""
+    result = replace(result, conversation=conversation)
     if result.pending:
         await conversations.pause(result)
-        return
+        return result
     said = result.transcript[result.begins :]
     await conversations.settle(result.run, said, "done", str(result.stop))
+    return result
 
 
 def _partial(error: RightcallError) -> Transcript:

@@ -1,15 +1,16 @@
 """The messages of a transcript, and an estimate of their tokens."""
 
 import string
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 
-from msgspec import Struct, field, json
+from msgspec import UNSET, Struct, field, json
 from msgspec.structs import replace
 
 from rightcall.core.jsontext import JsonValue, dump
 from rightcall.core.options import NameCheckedMeta
 from rightcall.core.parts import Call, Media, Result, Text, Usage
+from rightcall.errors import UsageError
 
 if TYPE_CHECKING:
     from rightcall.core.tool import Spec
@@ -93,8 +94,39 @@ class CompactionMark(Struct, frozen=True, gc=False, omit_defaults=True, kw_only=
     """Whether the run had read untrusted text when it was made; None without trust rules."""
 
 
-class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user", metaclass=NameCheckedMeta):
-    """A message to the model."""
+class _UserMeta(NameCheckedMeta):
+    """The metaclass of User: a text, or a list of parts, becomes its parts. Decoding is not this."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(self, content: Any = UNSET, *rest: Any, **fields: Any) -> Any:
+            """Make a message; what is no part raises UsageError."""
+            if content is UNSET:
+                return super().__call__(**fields)
+            if type(content) is not tuple:
+                content = _parts_of(content)
+            for part in content:
+                if not isinstance(part, Text | Media):
+                    raise UsageError(_NO_PARTS.format(part))
+            return super().__call__(content, *rest, **fields)
+
+
+_NO_PARTS = (
+    'rc.User takes a text or parts, as rc.User("Hello.") or rc.User((rc.models.Text("Hello."),)), '
+    "and not {!r}"
+)
+
+
+def _parts_of(content: object) -> tuple[object, ...]:
+    if isinstance(content, str):
+        return (Text(content),)
+    if isinstance(content, list):
+        return tuple(content)
+    raise UsageError(_NO_PARTS.format(content))
+
+
+class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user", metaclass=_UserMeta):
+    """A message to the model: ``rc.User("Hello.")``, or its parts."""
 
     content: tuple[Text | Media, ...]
     author: Author = "user"
@@ -103,6 +135,17 @@ class User(Struct, frozen=True, gc=False, omit_defaults=True, tag="user", metacl
     """It is sent for as long as the conversation lasts, whatever is summarised."""
     compaction: CompactionMark | None = None
     """Set if rightcall put this message in place of earlier ones."""
+
+    if TYPE_CHECKING:  # a text becomes its parts
+
+        def __init__(
+            self,
+            content: str | Sequence[Text | Media],
+            author: Author = "user",
+            vendor: Mapping[str, JsonValue] = {},
+            pinned: bool = False,  # noqa: FBT001, FBT002 - as the fields are
+            compaction: CompactionMark | None = None,
+        ) -> None: ...
 
     @property
     def text(self) -> str:

@@ -256,8 +256,8 @@ class RunInbox(Protocol):
     def urgent(self) -> Signal:
         """Set while a message waits that what is under way is cancelled for."""
 
-    def restore(self, queued: Sequence[MessageQueued], /) -> None:
-        """Take what is recorded of a run that goes on after a pause or a crash."""
+    def restore(self, queued: Sequence[MessageQueued], after: int, /) -> None:
+        """Take what is known of a run that goes on; ``after`` is the last that was delivered."""
 
     async def attach(self, run: str, steps: Steps, /) -> None:
         """Begin to take messages for a run that has these steps."""

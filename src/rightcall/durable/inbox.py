@@ -68,7 +68,7 @@ class DurableInbox:
         self._blobs = blobs
         self._watch = watch
 
-    def restore(self, _: Sequence[MessageQueued]) -> None:
+    def restore(self, _: Sequence[MessageQueued], _after: int) -> None:
         """Do nothing: nothing is recorded of what was only said."""
 
     async def attach(self, _: str, _steps: Steps) -> None:

@@ -41,7 +41,7 @@ class RecordedInbox:
         self.urgent = asyncio.Event()
         """Never set."""
 
-    def restore(self, _: Sequence[MessageQueued]) -> None:
+    def restore(self, _: Sequence[MessageQueued], _after: int) -> None:
         """Do nothing."""
 
     async def attach(self, _: str, _steps: Steps) -> None:

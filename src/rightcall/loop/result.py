@@ -115,6 +115,8 @@ class RunResult(Struct, Generic[Out], frozen=True, kw_only=True, omit_defaults=T
     broke off, or does not contain them as they were started, or they were not to be run."""
     pending: tuple[Proposal, ...] = ()
     """Calls that wait for approval, if ``stop.reason`` is ``pending``."""
+    conversation: str = ""
+    """The id of the conversation that it was said in, if the agent stores ``conversations``."""
     value: Out | UnsetType = UNSET
     """The validated structured answer, if there is one; read it as ``output``."""
 

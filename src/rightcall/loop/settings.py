@@ -258,6 +258,10 @@ class ConversationStore(Protocol):
         """The conversation that a run is of; None if it is of none."""
         ...
 
+    async def abandon(self, conversation: str, /) -> bool:
+        """Give up a run that waits for a person."""
+        ...
+
 
 class Planning(Protocol):
     """Plans a run before it reads anything: ``rc.Plan``."""
