@@ -134,6 +134,30 @@ async def test_what_cannot_be_read_says_why(uri):
         assert caught.value.error.data == {"uri": uri}
 
 
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [({}, "book failed for a reason it did not give."), ({"errors": "words"}, "no such book")],
+)
+async def test_an_exception_is_told_and_logged_by_one_rule(errors, said, caplog):
+    def book() -> str:
+        """A book."""
+        raise ValueError("no such book")
+
+    served = ToolServer(
+        [rc.tool(**errors)(book)],
+        resources=[resource("a://book", **errors)(book)],
+        prompts=[prompt(**errors)(book)],
+    )
+    async with Client(served.sdk) as client:
+        told = [(await client.call_tool("book")).content[0].text]
+        for request in (client.read_resource("a://book"), client.get_prompt("book")):
+            with pytest.raises(MCPError) as caught:
+                await request
+            told.append(caught.value.message)
+    assert told == [said] * 3
+    assert caplog.text.count("ValueError: no such book\nTraceback") == 3
+
+
 async def test_a_prompt_gives_messages():
     async with Client(shop().sdk) as client:
         found = await client.get_prompt("review", {"text": "Hm.", "times": "3"})
