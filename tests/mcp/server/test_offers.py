@@ -24,7 +24,7 @@ import rightcall as rc
 from mcp import Client
 from rightcall.core.decision import Allow, Deny
 from rightcall.core.message import Reply, User
-from rightcall.errors import DeclarationError
+from rightcall.errors import DeclarationError, UsageError
 from rightcall.mcp import connect, prompt, resource
 from rightcall.mcp.server import Bounds, Listen, ToolServer, tool_server
 
@@ -301,6 +301,15 @@ async def test_clients_hear_of_changes(mode):
 
 def subscription(uri: str) -> tuple[Any, Any]:
     return SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult
+
+
+def test_what_is_no_tool_and_has_no_address_is_told_so():
+    with pytest.raises(UsageError, match=r"review is a prompt and no tool.*prompts=\["):
+        rc.Toolbox([review])
+    with pytest.raises(UsageError, match="terms is a resource and no tool"):
+        ToolServer([terms])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="a resource has an address"):
+        resource(lambda: "x")  # type: ignore[arg-type]
 
 
 def test_a_declaration_that_cannot_hold_is_refused():
