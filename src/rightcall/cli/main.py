@@ -85,6 +85,8 @@ def _run(arguments: list[str]) -> int:
     except TypeError:
         # Commands with actions cannot be parsed so: each action has its own arguments.
         options = parser.parse_args(rest)
+    # argparse takes the sign away, and some words mean a program only behind it.
+    options.behind_dashes = rest[rest.index("--") + 1 :] if "--" in rest else []
     from rightcall.cli.work import run_command  # noqa: PLC0415 - what carries it out is not light
 
     quiet = getattr(options, "quiet", False) or command.shows_errors

@@ -27,7 +27,7 @@ from rightcall.core.handler import CallProgress, Context, Handler, ignore, unwra
 from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned, TimedOut
 from rightcall.core.parts import Result, Usage
 from rightcall.core.tool import CheckedCall, Tool
-from rightcall.errors import ToolFailure
+from rightcall.errors import ToolFailure, UsageError
 from rightcall.gate.concurrency import (
     AbandonableJob,
     WrappedBaseException,
@@ -59,6 +59,10 @@ class DeadlinePassed(Exception):
     def __init__(self, *, abandoned: bool) -> None:
         super().__init__()
         self.abandoned = abandoned
+
+
+class WrongDecision(UsageError):
+    """The program's own approver answered a tool's question with no decision. That ends the run."""
 
 
 class CancelledInside(Exception):
@@ -136,6 +140,8 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
         return AttemptResult(TimedOut(checked.tool.limits.timeout, abandoned=abandoned))
     except CancelledInside:
         return AttemptResult(Cancelled())
+    except WrongDecision:
+        raise
     except Exception as error:  # noqa: BLE001 - the tool's body: whatever it raises is data
         if isinstance(error, WrappedBaseException):
             raised = error.__cause__

@@ -12,7 +12,7 @@ import warm
 from mcp import Client
 from rightcall.core.message import Reply, User
 from rightcall.core.parts import Text
-from rightcall.errors import ToolFailure
+from rightcall.errors import ToolFailure, UsageError
 from rightcall.mcp import Server, connect
 from rightcall.mcp.client import catalogue
 from rightcall.mcp.server import Listen, ToolServer
@@ -41,8 +41,12 @@ async def test_resources_are_listed_and_read_as_attachments_that_say_whose_words
         )
         (other,) = await server.read(template.address(shelf="top", number="a b"))
         assert b'"content":"top a b"' in other.data
-        with pytest.raises(ToolFailure, match="takes shelf, number"):
+        with pytest.raises(UsageError, match="takes shelf, number"):
             template.address(shelf="top")
+        with pytest.raises(UsageError, match="number must be text, as in number='7'"):
+            template.address(shelf="top", number=7)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=r"what server\.prompts\(\).*and not 'review'"):
+            await server.complete("review", "tone", "k")  # type: ignore[arg-type]
         with pytest.raises(ToolFailure, match="The server refused"):
             await server.read("book://none/at/all")
     async with library(trust={"results"}) as server:

@@ -62,7 +62,7 @@ def test_what_was_approved_is_verified_until_it_changes(rightcall, config, tmp_p
     code, _, err = rightcall("verify", "--config", config)
     assert (code, err) == (
         1,
-        "rightcall: mcp-pins.json holds no pins of 'many'; approve it: rightcall mcp pin\n",
+        "rightcall: many: mcp-pins.json holds no pins of 'many'; approve it: rightcall mcp pin\n",
     )
     assert rightcall("pin", "--config", config)[0] == 1  # nobody is there to say yes
     code, out, _ = rightcall("pin", "--config", config, "--yes")
@@ -85,6 +85,17 @@ def test_orders_to_the_model_are_shown_to_the_person(rightcall, shop):
 WRONG = {
     "nothing": (["doctor"], "which server?"),
     "no such entry": (["verify", "other", "--config", "CONFIG"], "has no server 'other'; there is many"),
+    "a name that is near": (["doctor", "man", "--config", "CONFIG"], "did you mean many? there is many"),
+    "a program without dashes": (
+        ["doctor", "nope"],
+        "no server 'nope'; there is none. A program is given",
+    ),
+    "a program with arguments": (["pin", "uvx", "some-server"], "behind --: rightcall mcp pin -- uvx"),
+    "a name and a program": (["verify", "many", "--", "python"], "one program behind --, at a time"),
+    "a program that is near": (["add", "a", "b", "--file", "claud"], "did you mean claude?"),
+    "a file that is not meant": (["add", "a", "b", "--file", "notthere"], "or a path: ./notthere"),
+    "a name with a slash": (["add", "a/b", "b"], "no slashes"),
+    "a name that clears the screen": (["add", "a\x1b[2J", "b"], r"'a\x1b[2J'"),
     "a program's login": (["login", "many", "--config", "CONFIG"], "one logs in at addresses"),
     "a login of nobody": (["logout", "nobody"], "no server 'nobody'; there is none"),
     "a header of a program": (["add", "x", "program", "--header", "a: b"], "for addresses"),
@@ -100,6 +111,41 @@ def test_a_mistake_is_said(case, rightcall, config):
     code, _, err = rightcall(*[each.replace("CONFIG", config) for each in arguments])
     assert code == 2
     assert words in err
+
+
+def test_a_misspelt_name_starts_no_program(rightcall, tmp_path, monkeypatch):
+    started = tmp_path / "started"
+    program = tmp_path / "nope"
+    program.write_text(f"#!/bin/sh\ntouch {started}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"nape": {"command": "x"}}}')
+    for action in ("doctor", "pin", "verify", "list"):
+        code, _, err = rightcall(action, "nope")
+        assert (code, "did you mean nape? there is nape" in err) == (2, True)
+    assert not started.exists()
+    code, _, err = rightcall("doctor", "--", "nope")
+    assert (code, err.startswith("rightcall: nope: ")) == (1, True)
+    assert started.exists()
+
+
+def test_a_wrong_entry_is_a_row_and_the_others_are_examined(rightcall, tmp_path):
+    many = {"command": sys.executable, "args": [str(HERE / "many.py"), "2"]}
+    servers = {"bad": {"comand": "x"}, "gone": {"command": "no-such-program"}, "many": many}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    code, out, err = rightcall("doctor")
+    assert code == 1
+    assert "many: works" in out
+    assert "the server bad: has neither a command nor a url; is 'comand' misspelt?" in err
+    assert "rightcall: gone: there is no program 'no-such-program'" in err
+    (tmp_path / ".cursor").mkdir()
+    (tmp_path / ".cursor/mcp.json").write_text("{")
+    code, out, _ = rightcall("list")
+    rows = out.splitlines()
+    assert (code, rows[0].startswith("bad: cannot be used: ")) == (1, True)
+    assert rows[3].startswith(".cursor/mcp.json: cannot be used: .cursor/mcp.json is not JSON")
+    listed = [json.loads(line) for line in rightcall("list", "--json")[1].splitlines()]
+    assert ["error" in each for each in listed[:4]] == [True, False, False, True]
 
 
 def test_a_server_is_added_listed_examined_and_removed(rightcall, tmp_path):

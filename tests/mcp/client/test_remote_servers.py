@@ -233,6 +233,20 @@ async def test_a_question_to_the_user_goes_the_way_of_an_approval(asking, case):
     assert (second.name, second.arguments) == ("elicit_url", {"url": "https://shop.example/pay"})
 
 
+@pytest.mark.parametrize("answer", ["yes", None, 1])
+async def test_an_answer_that_is_no_decision_ends_the_run(asking, answer):
+    server, desk, _ = asking
+    desk.decide = lambda _: answer
+    words = f"approve= of the server shop: a decision is True, False.* type {type(answer).__name__}"
+    with pytest.raises(UsageError, match=words):
+        await server.call("measure")
+    agent = rc.Agent(ScriptedModel([reply(call("measure")), "done"]), [server])
+    with pytest.raises(UsageError, match=words):
+        await agent.run("Measure.")
+    desk.decide = lambda _: False
+    assert await server.call("measure") == '{"action":"decline"}'
+
+
 async def test_what_goes_wrong_here_is_not_told_to_the_server(asking):
     def fail(_):
         raise RuntimeError("password=hunter2")

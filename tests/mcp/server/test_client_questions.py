@@ -20,6 +20,7 @@ from mcp_types import (
 
 import rightcall as rc
 from rightcall.core.proposal import Proposal
+from rightcall.errors import UsageError
 from rightcall.mcp.server.remote_client import (
     Filled,
     Form,
@@ -92,6 +93,22 @@ def test_each_kind_has_its_capability_and_its_result():
 )
 def test_only_an_answer_to_the_question_is_one(question, response, answer):
     assert answer_from(question, response) == answer
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"fields": {"size": str}}, "the field 'size' must be a JSON Schema"),
+        ({"fields": {"size": {"type": "objet"}}}, "the field 'size' is no JSON Schema"),
+        ({"fields": {"size": {}}, "required": ("sze",)}, "did you mean 'size'"),
+        ({"fields": {}}, "JSON Schemas by name"),
+        ({}, "fields"),
+        ({"feilds": {}}, "feilds"),
+    ],
+)
+def test_a_form_that_cannot_be_asked_is_refused_where_it_is_made(wrong, words):
+    with pytest.raises(UsageError, match=words):
+        Form(message="Which?", **wrong)
 
 
 FORMS = ElicitationCapability(form=FormElicitationCapability())

@@ -24,7 +24,7 @@ import rightcall as rc
 from mcp import Client
 from rightcall.core.decision import Allow, Deny
 from rightcall.core.message import Reply, User
-from rightcall.errors import DeclarationError
+from rightcall.errors import DeclarationError, UsageError
 from rightcall.mcp import connect, prompt, resource
 from rightcall.mcp.server import Bounds, Listen, ToolServer, tool_server
 
@@ -132,6 +132,30 @@ async def test_what_cannot_be_read_says_why(uri):
     assert caught.value.error.code == code
     if "nothing" in uri:
         assert caught.value.error.data == {"uri": uri}
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [({}, "book failed for a reason it did not give."), ({"errors": "words"}, "no such book")],
+)
+async def test_an_exception_is_told_and_logged_by_one_rule(errors, said, caplog):
+    def book() -> str:
+        """A book."""
+        raise ValueError("no such book")
+
+    served = ToolServer(
+        [rc.tool(**errors)(book)],
+        resources=[resource("a://book", **errors)(book)],
+        prompts=[prompt(**errors)(book)],
+    )
+    async with Client(served.sdk) as client:
+        told = [(await client.call_tool("book")).content[0].text]
+        for request in (client.read_resource("a://book"), client.get_prompt("book")):
+            with pytest.raises(MCPError) as caught:
+                await request
+            told.append(caught.value.message)
+    assert told == [said] * 3
+    assert caplog.text.count("ValueError: no such book\nTraceback") == 3
 
 
 async def test_a_prompt_gives_messages():
@@ -277,6 +301,15 @@ async def test_clients_hear_of_changes(mode):
 
 def subscription(uri: str) -> tuple[Any, Any]:
     return SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult
+
+
+def test_what_is_no_tool_and_has_no_address_is_told_so():
+    with pytest.raises(UsageError, match=r"review is a prompt and no tool.*prompts=\["):
+        rc.Toolbox([review])
+    with pytest.raises(UsageError, match="terms is a resource and no tool"):
+        ToolServer([terms])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="a resource has an address"):
+        resource(lambda: "x")  # type: ignore[arg-type]
 
 
 def test_a_declaration_that_cannot_hold_is_refused():

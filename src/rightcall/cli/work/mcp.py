@@ -11,13 +11,13 @@ import msgspec
 from rightcall.cli import NO_ANSWER, OK
 from rightcall.cli.formatting import json_line, one_line
 from rightcall.cli.servers import with_login
-from rightcall.cli.work.mcp_files import known_servers
+from rightcall.cli.work.mcp_files import check_name, known_servers, no_server
 from rightcall.core.proposal import quotation
 from rightcall.core.sanitize import printable, visible
 from rightcall.declare.toolbox import Toolbox
 from rightcall.errors import RightcallError, UsageError
-from rightcall.mcp import Http, Login, Pins, Server, connect, load_config
-from rightcall.mcp.client.endpoints import Endpoint, endpoint_of
+from rightcall.mcp import Http, Login, Pins, Server, connect
+from rightcall.mcp.client.endpoints import Endpoint, endpoint_of, read_entries
 from rightcall.mcp.client.oauth import log_in, log_out
 from rightcall.mcp.client.remote_servers import name_of
 from rightcall.tools.lint_rules import lint
@@ -39,6 +39,8 @@ async def _run(options: Namespace) -> int:
     code = OK
     for name, target in _chosen_servers(options).items():
         try:
+            if isinstance(target, UsageError):
+                raise target
             # Read by a person, not by a model: no suspicious description is left out.
             async with connect(
                 with_login(target), name=name, suspicious="keep", connect_timeout=options.timeout
@@ -54,43 +56,65 @@ async def _run(options: Namespace) -> int:
                     case _:
                         done = _verify(server, Pins(options.pins))
         except RightcallError as error:
-            print(f"rightcall: {printable(str(error))}", file=sys.stderr)
+            # What is wrong with an entry names its server already.
+            whose = "" if error is target else f"{name}: "
+            print(printable(f"rightcall: {whose}{error}"), file=sys.stderr)
             done = False
         code = code if done else NO_ANSWER
     return code
 
 
-def _chosen_servers(options: Namespace) -> Mapping[str, Endpoint]:
-    """The requested servers, by name."""
+def _chosen_servers(options: Namespace) -> Mapping[str, Endpoint | UsageError]:
+    """The requested servers, by name, or what is wrong with the entry of one.
+
+    A misspelt name must start nothing: a program is what stands behind ``--``, or has a slash.
+    """
     words: list[str] = options.servers
-    if words and "://" not in words[0] and options.config is None and not options.name:
-        known = {name: target for _, name, target in known_servers()}
-        if all(word in known for word in words):
-            return {word: known[word] for word in words}
-    if options.config is not None:
-        listed = load_config(options.config)
-        if missing := [word for word in words if word not in listed]:
-            there = ", ".join(listed) or "none"
-            raise UsageError(f"{options.config} has no server {missing[0]!r}; there is {there}")
-        return {name: listed[name] for name in words or listed}
-    if not words:
-        if options.action == "doctor" and (known := {name: each for _, name, each in known_servers()}):
-            return known
+    program: list[str] = options.behind_dashes
+    is_address = bool(words) and "://" in words[0]
+    if options.config is None and (program or is_address or (words and "/" in words[0])):
+        if (is_address and len(words) > 1) or (program and program != words):
+            raise UsageError("one address, or one program behind --, at a time; --name names it")
+        target = endpoint_of(words[0] if is_address else words)
+        name = options.name or name_of(target)
+        check_name(name)
+        return {name: target}
+    listed = _listed_servers(options)
+    for word in words:
+        if word not in listed:
+            error = no_server(word, listed, options.config or "")
+            raise UsageError(
+                f"{error}. A program is given behind --: rightcall mcp {options.action} -- {word}"
+            )
+    if not words and options.config is None and (options.action != "doctor" or not listed):
         raise UsageError("which server? Give an address, --config FILE, or -- and a program")
-    target = endpoint_of(words[0] if "://" in words[0] else words)
-    return {options.name or name_of(target): target}
+    return {name: listed[name] for name in words or listed}
+
+
+def _listed_servers(options: Namespace) -> Mapping[str, Endpoint | UsageError]:
+    """The servers of the file that is named, or of all that this folder and user have."""
+    if options.config is not None:
+        return read_entries(options.config)
+    return {name: target for _, name, target in known_servers()}
 
 
 def _list_known(*, as_json: bool) -> int:
     found = list(known_servers())
+    code = OK
     for file, name, target in found:
+        is_wrong = isinstance(target, UsageError)
+        if is_wrong:
+            code = NO_ANSWER
         if as_json:
-            sys.stdout.write(json_line({"server": name, "file": str(file), "target": str(target)}))
+            what = "error" if is_wrong else "target"
+            sys.stdout.write(json_line({"server": name, "file": str(file), what: str(target)}))
+        elif is_wrong:
+            print(printable(f"{name}: cannot be used: {target}"))
         else:
             print(printable(f"{name}: {target} in {file}"))
     if not found:
         print("no servers here; rightcall mcp add NAME adds one", file=sys.stderr)
-    return OK
+    return code
 
 
 async def _log_in_or_out(options: Namespace) -> int:
@@ -118,14 +142,12 @@ def _address(options: Namespace) -> str:
     word: str = options.server
     if "://" in word:
         return word
-    listed: Mapping[str, Endpoint]
-    if options.config is not None:
-        listed = load_config(options.config)
-    else:
-        listed = {name: target for _, name, target in known_servers()}
+    listed = _listed_servers(options)
     target = listed.get(word)
     if target is None:
-        raise UsageError(f"no server {word!r}; there is {', '.join(listed) or 'none'}")
+        raise no_server(word, listed, options.config or "")
+    if isinstance(target, UsageError):
+        raise target
     if not isinstance(target, Http):
         raise UsageError(f"{word} is a program; one logs in at addresses")
     return target.url

@@ -5,7 +5,8 @@ import os
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from rightcall.cli import OK
 from rightcall.core.sanitize import printable
 from rightcall.core.secret_formats import redact_formats
 from rightcall.errors import UsageError
-from rightcall.mcp.client.endpoints import Endpoint, endpoint_of, load_config
+from rightcall.mcp.client.endpoints import Endpoint, endpoint_of, read_entries
 
 DEFAULT = ".mcp.json"
 """What Claude Code, and others by now, read in a project's folder."""
@@ -36,28 +37,65 @@ def known_files() -> Mapping[str, Path]:
     }
 
 
-def known_servers() -> Iterator[tuple[Path, str, Endpoint]]:
-    """Every server that this folder and this user have, and the file that lists it."""
+def known_servers() -> Iterator[tuple[Path, str, Endpoint | UsageError]]:
+    """Every server that this folder and this user have, and the file that lists it.
+
+    An entry or a file that cannot be read is its error, and does not affect the others.
+    """
     for file in known_files().values():
         if file.exists():
-            for name, target in load_config(file, workspace=Path.cwd()).items():
+            try:
+                entries = read_entries(file, workspace=Path.cwd())
+            except UsageError as error:
+                entries = {str(file): error}
+            for name, target in entries.items():
                 yield file, name, target
+
+
+def no_server(word: str, listed: Iterable[str], place: str = "") -> UsageError:
+    """The error for a word that is the name of no server, with those there are and the nearest."""
+    names = list(listed)
+    where = f"{place} has no server" if place else "no server"
+    near = get_close_matches(word, names, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ";"
+    return UsageError(f"{where} {word!r}{meant} there is {', '.join(names) or 'none'}")
+
+
+def check_name(name: str) -> None:
+    """Raise UsageError for a name that could not be told from other text where it is shown."""
+    if not name.strip() or not name.isprintable() or "/" in name:
+        raise UsageError(f"a server's name has no slashes and no control characters: {name!r}")
+
+
+def _file_of(given: str) -> Path:
+    """The file that ``--file`` names: a program's, by its name, or a path."""
+    known = known_files()
+    if not given or given in known:
+        return known[given or "project"]
+    file = Path(given).expanduser()
+    if file.suffix or file.exists() or os.sep in given or "/" in given:
+        return file
+    near = get_close_matches(given, known, n=1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    raise UsageError(
+        f"--file: there is no file {given!r}; {meant}There is {', '.join(known)}, or a path: ./{given}"
+    )
 
 
 def run(options: Namespace) -> int:
     """Add a server, or remove one."""
-    file = known_files().get(options.file or "project", Path(options.file or DEFAULT))
+    file = _file_of(options.file)
     content = _read(file)
     key = _key_of(file, content)
     servers = content.setdefault(key, {})
     name: str = options.name
     if options.action == "remove":
         if name not in servers:
-            there = ", ".join(servers) or "none"
-            raise UsageError(f"{file} has no server {name!r}; there is {there}")
+            raise no_server(name, servers, str(file))
         del servers[name]
         done = f"{name}: removed from {file}"
     else:
+        check_name(name)
         if name in servers and not options.replace:
             raise UsageError(f"{file} has a server {name!r} already; --replace changes it")
         servers[name] = _entry(options)

@@ -26,7 +26,10 @@ from rightcall.core.ports import Model
 from rightcall.core.proposal import Proposal
 from rightcall.core.request import Request
 from rightcall.core.schema import Schema, SchemaError
-from rightcall.gate.gate import Approve, ask_person
+from rightcall.errors import UsageError
+from rightcall.gate.attempt import WrongDecision
+from rightcall.gate.gate import Approve, ask_person, final_decision
+from rightcall.mcp.approval_form import approval_content, is_approval
 from rightcall.mcp.client.note_log import NoteLog
 from rightcall.mcp.client.remote_tool import media_of
 
@@ -64,14 +67,17 @@ class Elicitation:
             schema = Schema(form)
         except SchemaError as error:
             return types.ErrorData(code=types.INVALID_REQUEST, message=f"the form is no schema: {error}")
-        proposal = Proposal(
-            call_id=call_id,
-            name="elicit",
-            arguments={"form": form, "defaults": defaults(form)},
-            reason=reason,
-        )
+        arguments: JsonObject = {"form": form, "defaults": defaults(form)}
+        asks_approval = is_approval(form)
+        if asks_approval:
+            # The server's words are the call, so they stand where a call does: first, and line by line.
+            arguments = {"asks": list(params.message[:_LONGEST].splitlines())}
+            reason = f"the server {self._server} asks whether it may do this"
+        proposal = Proposal(call_id=call_id, name="elicit", arguments=arguments, reason=reason)
         decision = await self._decision(proposal)
-        content = _content(decision, form)
+        content = approval_content(decision) if asks_approval else None
+        if content is None:
+            content = _content(decision, form)
         # A form that is not filled in correctly is not sent: the person has not answered.
         if content is None:
             return types.ElicitResult(action="decline")
@@ -85,12 +91,12 @@ class Elicitation:
         except Exception as error:  # noqa: BLE001 - the SDK would send its words to the server
             self._notes.add("asked", f"nobody could be asked: {type(error).__name__}: {error}")
             return Deny()
-        # Only True approves: another truthy answer may well mean no.
-        if isinstance(decision, Allow | Deny | Rewrite | Answer):
-            return decision
-        if decision is True:
-            return Allow()
-        return Deny()
+        try:
+            # Only True approves: another truthy answer may well mean no.
+            return final_decision(decision)
+        except UsageError as error:
+            self._notes.mistake = WrongDecision(f"approve= of the server {self._server}: {error}")
+            return Deny()
 
 
 def defaults(form: JsonObject) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from rightcall.core.options import NameCheckedMeta
 from rightcall.core.parts import PLAIN_TEXT, Media, Text
 from rightcall.core.tool import Tool
 from rightcall.declare.attachment import file
-from rightcall.errors import ProtocolError, ToolFailure
+from rightcall.errors import ProtocolError, ToolFailure, UsageError
 from rightcall.mcp.client.remote_tool import Piece, fit_name, join_pieces, piece_of, tool_of
 from rightcall.mcp.client.settings import ConnectionSettings
 from rightcall.mcp.pins import Definition
@@ -49,10 +49,12 @@ class ListedResource(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMet
     arguments: tuple[str, ...] = ()
 
     def address(self, **arguments: str) -> str:
-        """The address of one of a template's resources."""
-        missing = [name for name in self.arguments if name not in arguments]
-        if missing or len(arguments) > len(self.arguments):
-            raise ToolFailure(f"{self.uri} takes {', '.join(self.arguments) or 'nothing'}.")
+        """The address of one of a template's resources. Raises UsageError."""
+        if set(arguments) != set(self.arguments):
+            raise UsageError(f"{self.uri} takes {', '.join(self.arguments) or 'nothing'}")
+        for name, value in arguments.items():
+            if not isinstance(value, str):
+                raise UsageError(f"{self.uri}: {name} must be text, as in {name}={str(value)!r}")
         return UriTemplate.parse(self.uri).expand(arguments)
 
 
@@ -204,6 +206,11 @@ async def complete(
 ) -> tuple[str, ...]:
     """The server's suggestions for an argument that begins with a value."""
     reference: types.PromptReference | types.ResourceTemplateReference
+    if not isinstance(subject, ListedPrompt | ListedResource):
+        raise UsageError(
+            "complete takes one of what server.prompts() or server.resources() lists, "
+            f"and not {subject!r}"
+        )
     if isinstance(subject, ListedPrompt):
         reference = types.PromptReference(type="ref/prompt", name=subject.name)
     else:

@@ -12,6 +12,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -241,13 +242,32 @@ def load_config(
     the environment (``${env:NAME}``) are filled in; values that only a person or an editor knows
     (``${input:…}``) must be given.
     """
+    servers: dict[str, Endpoint] = {}
+    for name, target in read_entries(path, inputs=inputs, workspace=workspace).items():
+        if isinstance(target, UsageError):
+            raise target
+        servers[name] = target
+    return servers
+
+
+def read_entries(
+    path: str | os.PathLike[str],
+    *,
+    inputs: Mapping[str, str] | None = None,
+    workspace: str | os.PathLike[str] | None = None,
+) -> dict[str, Endpoint | UsageError]:
+    """The servers of a file, or what is wrong with the entry of one. Raises UsageError for the file."""
     file = Path(path).expanduser()
     reader = _ConfigFile(file, inputs or {}, None if workspace is None else Path(workspace).absolute())
-    return {
-        name: reader.target(name, entry)
-        for name, entry in _table(file).items()
-        if not (isinstance(entry, Mapping) and entry.get("disabled") is True)
-    }
+    found: dict[str, Endpoint | UsageError] = {}
+    for name, entry in _table(file).items():
+        if isinstance(entry, Mapping) and entry.get("disabled") is True:
+            continue
+        try:
+            found[name] = reader.target(name, entry)
+        except UsageError as error:
+            found[name] = error
+    return found
 
 
 def _table(file: Path) -> Mapping[str, Any]:
@@ -314,7 +334,9 @@ class _ConfigFile:
                 auth=self._login(name, entry),
             )
         if "command" not in entry:
-            raise self._wrong(name, "", "has neither a command nor a url")
+            near = [each for key in ("command", "url") for each in get_close_matches(key, entry, n=1)]
+            meant = f"; is {near[0]!r} misspelt?" if near else ""
+            raise self._wrong(name, "", f"has neither a command nor a url{meant}")
         arguments = entry.get("args", [])
         if not isinstance(arguments, list):
             raise self._wrong(name, "args", f"must be an array, not {kind_of(arguments)}")

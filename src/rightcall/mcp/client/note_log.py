@@ -3,11 +3,14 @@
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
 from rightcall.log import mcp_logger
+
+if TYPE_CHECKING:
+    from rightcall.errors import UsageError
 
 NoteKind: TypeAlias = Literal[
     "log", "changed", "refused", "renamed", "lost", "reopened", "garbage", "asked"
@@ -34,6 +37,14 @@ class NoteLog:
         self._server = server
         self._record = record
         self._kept: deque[Note] = deque(maxlen=_KEPT)
+        self.mistake: UsageError | None = None
+        """What the program's own approver did wrong while the server waited for it."""
+
+    def raise_mistake(self) -> None:
+        """Raise the mistake, once: a request is over, and whoever sent it may be told."""
+        mistake, self.mistake = self.mistake, None
+        if mistake is not None:
+            raise mistake
 
     def add(self, kind: NoteKind, text: str) -> None:
         """Add a note."""

@@ -170,6 +170,7 @@ class RemoteCalls:
                 client = await connection.ready()
                 result = await ask(client)
         except MCPError as error:
+            self._notes.raise_mistake()
             if words := connection.login_failure:
                 raise ToolFailure(f"The server {self._server} {words}.") from error
             if _is_closed(error):
@@ -182,6 +183,7 @@ class RemoteCalls:
             raise failure_of(error, self._server, effect) from error
         except (ValidationError, ValueError, RuntimeError, OSError) as error:
             raise failure_of(error, self._server, "write") from error
+        self._notes.raise_mistake()
         connection.note_answer()
         await connection.settle()
         return result

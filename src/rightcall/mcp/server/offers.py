@@ -6,9 +6,9 @@ limits hold, policies and people decide, and every use is recorded, as with a ca
 
 import inspect
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
-from typing import Any, Protocol, TypeAlias, TypeVar, Unpack
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, Unpack
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
@@ -22,7 +22,7 @@ from rightcall.core.options import check_keywords
 from rightcall.core.parts import ANY_BYTES, PLAIN_TEXT, Media, Result, Text
 from rightcall.core.tool import Tool
 from rightcall.declare.function import ToolOptions, tool
-from rightcall.errors import DeclarationError
+from rightcall.errors import DeclarationError, UsageError
 from rightcall.gate.concurrency import AbandonableJob, tool_threads
 
 Completer: TypeAlias = Callable[..., Iterable[str] | Awaitable[Iterable[str]]]
@@ -34,6 +34,7 @@ _MESSAGES: TypeAdapter[list[types.PromptMessage]] = TypeAdapter(list[types.Promp
 
 
 class _Offer(Struct, frozen=True, kw_only=True, eq=False):
+    kind: ClassVar[str]
     tool: Tool
     """The function, as the gate runs it."""
     title: str = ""
@@ -43,6 +44,12 @@ class _Offer(Struct, frozen=True, kw_only=True, eq=False):
         """Call the function directly, bypassing the gate."""
         assert self.tool.handler is not None
         return self.tool.handler(*args, **kwargs)
+
+    def __iter__(self) -> Iterator[Tool]:
+        """What is made of it among tools: nothing, and it is said where it belongs."""
+        raise UsageError(
+            f"{self.tool.name} is a {self.kind} and no tool: give it to rc.mcp.serve as {self.kind}s=[…]"
+        )
 
     def complete(self, argument: str) -> Callable[[C], C]:
         """Decorate the function that suggests values for an argument."""
@@ -84,6 +91,7 @@ class _Offer(Struct, frozen=True, kw_only=True, eq=False):
 class OfferedResource(_Offer, frozen=True, kw_only=True, eq=False):
     """A function that clients read at an address, or at many, if the address has arguments in braces."""
 
+    kind = "resource"
     uri: str
     media_type: str = ""
     template: UriTemplate
@@ -96,6 +104,8 @@ class OfferedResource(_Offer, frozen=True, kw_only=True, eq=False):
 
 class OfferedPrompt(_Offer, frozen=True, kw_only=True, eq=False):
     """A function that gives clients the messages of a prompt."""
+
+    kind = "prompt"
 
 
 class ResourceList(Protocol):
@@ -116,6 +126,8 @@ def resource(
 
     It may return a text, bytes, media, or anything that is JSON. The options are those of ``rc.tool``.
     """
+    if not isinstance(uri, str):
+        raise UsageError('a resource has an address: @rc.mcp.resource("book://{number}")')
     try:
         template = UriTemplate.parse(uri)
     except InvalidUriTemplate as error:

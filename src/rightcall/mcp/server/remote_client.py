@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias, get_args
 
 import mcp_types as types
@@ -30,21 +31,46 @@ from pydantic import ValidationError
 from rightcall.core.decision import Allow, Deny, FinalDecision
 from rightcall.core.handler import CallProgress
 from rightcall.core.jsontext import JsonObject, JsonValue
+from rightcall.core.options import NameCheckedMeta
 from rightcall.core.proposal import Proposal, question
-from rightcall.core.schema import Schema
-from rightcall.errors import ToolFailure
+from rightcall.core.schema import Schema, SchemaError
+from rightcall.errors import ToolFailure, UsageError
+from rightcall.mcp.approval_form import FIELDS, REQUIRED
 
 QUESTION = "rightcall_approval"
 """The name of the question for approval."""
 
 
-class Form(Struct, frozen=True, kw_only=True):
+class Form(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
     """A form for the person at the client. It is flat: text, numbers, yes or no, choices."""
 
     message: str
     fields: Mapping[str, JsonValue]
     """The JSON Schema of each field, by name."""
     required: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.fields or not isinstance(self.fields, Mapping):
+            raise UsageError(
+                'fields of a Form are JSON Schemas by name, as {"size": {"type": "string"}}'
+            )
+        for name, described in self.fields.items():
+            if not isinstance(described, Mapping):
+                raise UsageError(
+                    f'Form: the field {name!r} must be a JSON Schema, as {{"type": "string"}}, '
+                    f"and not {described!r}"
+                )
+            try:
+                Schema(described)
+            except SchemaError as error:
+                raise UsageError(f"Form: the field {name!r} is no JSON Schema: {error}") from error
+        for name in self.required:
+            if name not in self.fields:
+                near = get_close_matches(name, self.fields, n=1)
+                meant = f"did you mean {near[0]!r}? " if near else ""
+                raise UsageError(
+                    f"Form: required={name!r} is no field; {meant}There is {', '.join(self.fields)}"
+                )
 
     @property
     def schema(self) -> JsonObject:
@@ -168,11 +194,8 @@ def form_for(proposal: Proposal) -> Form:
     """The form for a person's decision: the call, why they are asked, and what is doubtful in it."""
     return Form(
         message=question(proposal),
-        fields={
-            "allow": {"type": "boolean", "title": "Run it"},
-            "reason": {"type": "string", "title": "Why not", "description": "For the model to read"},
-        },
-        required=("allow",),
+        fields=FIELDS,
+        required=REQUIRED,
     )
 
 

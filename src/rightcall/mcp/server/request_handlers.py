@@ -120,8 +120,7 @@ class ToolsList:
         return self
 
     def _take(self, tools: Toolbox) -> None:
-        # Whoever calls is not the developer: an exception's words are for those who say so.
-        tools = Toolbox([each.replace(errors=each.errors or "neutral") for each in tools])
+        tools = Toolbox([_for_clients(each) for each in tools])
         offers: dict[str, ServedTool] = {tool.name: served_tool(tool) for tool in tools}
         self.tools = tools
         self.listed = types.ListToolsResult(tools=[each.listed for each in offers.values()])
@@ -129,6 +128,14 @@ class ToolsList:
 
     def _versions(self) -> tuple[int, ...]:
         return tuple([each.version for each in self._live])
+
+
+def _for_clients(tool: Tool) -> Tool:
+    """The tool, resource or prompt as clients may use it.
+
+    Whoever calls is not the developer: they read an exception's words where ``errors=`` says so.
+    """
+    return tool.replace(errors=tool.errors or "neutral")
 
 
 def _live_in(source: ToolSource) -> Iterator[LiveTools]:
@@ -206,7 +213,7 @@ class CallRequests:
         async def answer(execution: Execution, record: ServedCallRecord, who: Caller) -> Any:
             return to_resource(offer, uri, await _value_of(execution, record, who))
 
-        tools = Toolbox([offer.tool])
+        tools = Toolbox([_for_clients(offer.tool)])
         return await self._answer(context, params, offer.tool.name, arguments, tools, answer)
 
     async def get_prompt(
@@ -221,7 +228,7 @@ class CallRequests:
         async def answer(execution: Execution, record: ServedCallRecord, who: Caller) -> Any:
             return to_prompt(offer, (await _value_of(execution, record, who)).text)
 
-        tools = Toolbox([offer.tool])
+        tools = Toolbox([_for_clients(offer.tool)])
         arguments = to_types(offer, params.arguments or {})
         return await self._answer(context, params, offer.tool.name, arguments, tools, answer)
 
