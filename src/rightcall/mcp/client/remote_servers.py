@@ -183,7 +183,8 @@ class RemoteCalls:
             raise failure_of(error, self._server, effect) from error
         except (ValidationError, ValueError, RuntimeError, OSError) as error:
             raise failure_of(error, self._server, "write") from error
-        self._notes.raise_mistake()
+        if self._notes.mistake is not None:
+            self._notes.raise_mistake()
         connection.note_answer()
         await connection.settle()
         return result
