@@ -149,6 +149,8 @@ class Agent(Generic[Deps, Answered]):
         self.output = output
         self.trust = config.rules
         self.tools = config.toolbox()
+        if config.large_results is not None and not config.is_live:
+            config.large_results.check_tools(self.tools.names())
         self._setup = config.compose(self._executor, config.mode)
         """What every run starts from that overrides nothing."""
         config.check_footprint(self._setup, options.get("footprint", "warn"))
