@@ -742,11 +742,13 @@ def _restore_inbox(setup: Setup, entries: Sequence[Entry], *, paused: State | No
     Without a record this process knows them. Raises RunStopped if the run was stopped while ``paused``.
     """
     queued = queued_in(entries)
+    if paused is None and not queued:
+        return setup
+    from rightcall.conversation.inbox import Inbox, inbox_of, is_stopped  # noqa: PLC0415 - light until used
+
     known = None
     said = 0
     if paused is not None:
-        from rightcall.conversation.inbox import inbox_of, is_stopped  # noqa: PLC0415 - light until used
-
         known = inbox_of(setup.run)
         if known is not None:
             queued = queued or tuple(known.queued)
@@ -757,8 +759,6 @@ def _restore_inbox(setup: Setup, entries: Sequence[Entry], *, paused: State | No
     if inbox is None:
         if not queued:
             return setup
-        from rightcall.conversation.inbox import Inbox  # noqa: PLC0415 - light until used
-
         inbox = Inbox()
     inbox.restore(queued, said)
     return replace(setup, inbox=inbox)
