@@ -149,6 +149,8 @@ class Agent(Generic[Deps, Answered]):
         self.output = output
         self.trust = config.rules
         self.tools = config.toolbox()
+        if config.large_results is not None and not config.is_live:
+            config.large_results.check_tools(self.tools.names())
         self._setup = config.compose(self._executor, config.mode)
         """What every run starts from that overrides nothing."""
         config.check_footprint(self._setup, options.get("footprint", "warn"))
@@ -740,11 +742,13 @@ def _restore_inbox(setup: Setup, entries: Sequence[Entry], *, paused: State | No
     Without a record this process knows them. Raises RunStopped if the run was stopped while ``paused``.
     """
     queued = queued_in(entries)
+    if paused is None and not queued:
+        return setup
+    from rightcall.conversation.inbox import Inbox, inbox_of, is_stopped  # noqa: PLC0415 - light until used
+
     known = None
     said = 0
     if paused is not None:
-        from rightcall.conversation.inbox import inbox_of, is_stopped  # noqa: PLC0415 - light until used
-
         known = inbox_of(setup.run)
         if known is not None:
             queued = queued or tuple(known.queued)
@@ -755,8 +759,6 @@ def _restore_inbox(setup: Setup, entries: Sequence[Entry], *, paused: State | No
     if inbox is None:
         if not queued:
             return setup
-        from rightcall.conversation.inbox import Inbox  # noqa: PLC0415 - light until used
-
         inbox = Inbox()
     inbox.restore(queued, said)
     return replace(setup, inbox=inbox)

@@ -208,16 +208,16 @@ class RunHeld(RightcallError):
 
 
 class ConversationBusy(RightcallError):
-    """Another run of the conversation goes on, or waits for a person, so that none can begin."""
+    """Another run of the conversation goes on, or waits for a person, or it has gone on since."""
 
     code = "conversation_busy"
 
-    def __init__(self, conversation: str, run: str, *, waits: bool = False) -> None:
+    def __init__(self, conversation: str, run: str, *, waits: bool = False, reason: str = "") -> None:
         if waits:
-            why = f"its run {run!r} waits for a decision; resume it, or abandon it"
+            why = f"is busy: its run {run!r} waits for a decision; resume it, or abandon it"
         else:
-            why = "another run of it goes on; wait for it, or add a message to that run"
-        super().__init__(f"the conversation {conversation!r} is busy: {why}")
+            why = "is busy: another run of it goes on; wait for it, or add a message to that run"
+        super().__init__(f"the conversation {conversation!r} {reason or why}")
         self.conversation = conversation
         self.run = run
         """The run that it is busy with; empty if that is not known."""

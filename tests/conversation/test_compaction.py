@@ -488,3 +488,8 @@ async def test_a_transcript_without_its_beginning_is_still_sound():
         await agent_of(model, Kept()).run("And?", history=result.transcript[first:])
         assert_sound(model.requests[0].messages)
         assert characters(model.requests[0].messages) > 0
+
+
+def test_instructions_that_are_no_text_are_an_error():
+    with pytest.raises(rc.errors.UsageError, match="instructions are a text"):
+        rc.Compaction(instructions=3)

@@ -387,8 +387,49 @@ async def test_a_message_of_a_text_is_appended_and_read(store):
     assert result.text == "2 so far"
 
 
+async def test_what_is_appended_or_renamed_while_a_run_goes_on_comes_after_it(store):
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    @rc.tool
+    async def wait() -> str:
+        """Wait."""
+        begun.set()
+        await go.wait()
+        return "over"
+
+    agent = agent_for(store, ScriptedModel([reply(call("wait")), "Done."]), [wait])
+    run = asyncio.create_task(agent.run("Wait.", conversation="a"))
+    await begun.wait()
+    with pytest.raises(ConversationBusy, match=r"has 0 messages, not 5: read it again"):
+        await store.append("a", [rc.User("Never.")], at=5)
+    appended = asyncio.create_task(store.append("a", [rc.User("And?")]))
+    await asyncio.sleep(0.02)
+    renamed = asyncio.create_task(store.rename("a", id="b"))
+    await store.rename("a", title="At once")
+    assert not appended.done()
+    assert not renamed.done()
+    go.set()
+    await asyncio.gather(run, appended, renamed)
+    assert await store.messages("a") == ()
+    messages = await store.messages("b")
+    assert [type(each).__name__ for each in messages] == ["User", "Reply", "Results", "Reply", "User"]
+    assert (await store.info("b")).title == "At once"
+
+
+async def test_nothing_is_appended_to_a_conversation_that_waits_for_a_person(store):
+    await agent_for(store, *asking()).run("Pay.", conversation="a")
+    with pytest.raises(ConversationBusy) as busy:
+        await store.append("a", [rc.User("And?")])
+    assert busy.value.waits
+
+
 async def test_what_is_wrong_is_said():
     store = rc.Conversations()
+    with pytest.raises(UsageError, match="wait is seconds"):
+        rc.Conversations(wait=-1)
+    for ask, name in ((store.messages("a", last=-1), "last"), (store.list(limit=-1), "limit")):
+        with pytest.raises(UsageError, match=f"{name} is 0 or more"):
+            await ask
     agent = rc.Agent(counting())
     with pytest.raises(UsageError, match=r"conversations=rc\.Conversations"):
         await agent.run("One.", conversation="a")

@@ -100,6 +100,11 @@ async def test_it_is_off_or_on_or_so_for_single_tools(settings, is_stored):
     assert bool(results_of(result)[0].reference) == is_stored
 
 
+def test_a_limit_of_a_tool_that_is_not_there_is_an_error():
+    with pytest.raises(UsageError, match="'lgo', and the agent has no such tool; it has log"):
+        rc.Agent(ScriptedModel([]), [log], large_results=LargeResults(tools={"lgo": 4_000}))
+
+
 @pytest.mark.parametrize("most", [30_000, 17_000])
 async def test_what_is_longer_than_may_be_kept_is_cut_and_its_numbers_stay_true(most):
     store = MemoryResults()

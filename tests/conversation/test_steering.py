@@ -252,6 +252,12 @@ def ship() -> str:
     return "shipped"
 
 
+@pytest.mark.parametrize("nothing", ["", " ", rc.User(())])
+async def test_nothing_is_not_said(nothing):
+    with pytest.raises(UsageError, match="there is nothing in what is said"):
+        await rc.conversation.Inbox().say(nothing)
+
+
 @pytest.mark.parametrize("gives", [True, False])
 async def test_without_a_journal_too_what_is_said_while_a_run_waits_is_delivered(gives):
     agent = rc.Agent(ScriptedModel([reply(call("ship", id="c")), "Shipped."]), [ship])

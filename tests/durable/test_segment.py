@@ -438,13 +438,16 @@ def test_an_address_of_postgres_is_opened_without_connecting(monkeypatch):
     opened.close()
 
 
-async def test_an_app_that_was_closed_connects_again_when_it_is_asked(address, run):
+async def test_an_app_that_was_closed_says_so_until_it_is_opened_again(address, run):
     _, clerk = _clerk("Hi.")
     app = App(address, [clerk])
     handle = await app.submit("clerk", "Hello.", run=run)
     assert (await handle.result()).text == "Hi."
     await app.close()
     await app.close()
+    with pytest.raises(rc.errors.UsageError, match=r"this app is closed; await app\.open"):
+        await app.list()
+    await app.open()
     assert [each.run for each in await app.list()] == [run]
     await app.close()
 

@@ -73,6 +73,8 @@ class Compaction(Struct, frozen=True, kw_only=True, metaclass=NameCheckedMeta):
             raise UsageError(
                 f"rc.Compaction: keep_tools are several names; write ({self.keep_tools!r},)"
             )
+        if not isinstance(self.instructions, str):
+            raise UsageError(f"rc.Compaction: instructions are a text, and not {self.instructions!r}")
         if self.stub is not None and self.stub < 0:
             raise UsageError(f"rc.Compaction: stub is a number of bytes or None, and not {self.stub!r}")
         if self.timeout <= 0:

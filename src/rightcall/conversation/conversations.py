@@ -116,6 +116,8 @@ class Conversations:
 
     @check_keywords("rc.Conversations")
     def __init__(self, address: str = "", *, wait: float = 30.0) -> None:
+        if not wait >= 0:
+            raise UsageError(f"rc.Conversations: wait is seconds, 0 or more, and not {wait!r}")
         self.wait = wait
         self._database: ConversationDatabase = database_at(address)
         self._turns: dict[str, _InTurn] = {}
@@ -143,6 +145,8 @@ class Conversations:
         ``before`` is a place: only messages before it. A page costs the same however long the
         conversation is. A conversation that does not exist has none.
         """
+        _check_number("conversations.messages", "last", last)
+        _check_number("conversations.messages", "before", before)
 
         def look(query: Query) -> list[tuple[Any, ...]]:
             row = _find(query, conversation)
@@ -164,20 +168,36 @@ class Conversations:
     ) -> int:
         """Append messages of your own; returns how many there are now.
 
-        ``at`` is how many there must be before; if there are others, this raises ConversationBusy and
-        appends nothing.
+        It waits for a run that goes on, as a run does, and raises ConversationBusy if one waits for a
+        person. ``at`` is how many there must be before; if there are others, this raises
+        ConversationBusy and appends nothing.
         """
         _check_id(conversation)
+        _check_number("conversations.append", "at", at)
         messages = _check_messages(messages)
+
+        def check(length: int) -> None:
+            if at is not None and length != at:
+                raise ConversationBusy(
+                    conversation, "", reason=f"has {length} messages, not {at}: read it again"
+                )
+
+        def look(query: Query) -> int:
+            row = _find(query, conversation)
+            return 0 if row is None else row.length
 
         def change(query: Query) -> int:
             row = _make(query, conversation)
-            if at is not None and row.length != at:
-                raise ConversationBusy(conversation, "")
+            check(row.length)
             _insert(query, row, "", messages)
             return row.length + len(messages)
 
-        return await self._database.change(change)
+        check(await self._database.look(look))
+        async with self.in_turn(conversation):
+            going = await self.open_run(conversation)
+            if going is not None and going.status == "waiting":
+                raise ConversationBusy(conversation, going.run, waits=True)
+            return await self._database.change(change)
 
     @checked_async("conversations.export")
     async def export(self, conversation: str, *, form: Literal["json", "markdown"] = "json") -> str:
@@ -219,6 +239,7 @@ class Conversations:
         self, *, limit: int = _PAGE, before: float | None = None
     ) -> Sequence[ConversationInfo]:
         """The conversations, the latest first; ``before``: only those last updated before that time."""
+        _check_number("conversations.list", "limit", limit)
 
         def look(query: Query) -> list[tuple[Any, ...]]:
             where = "" if before is None else "WHERE updated < ?"
@@ -279,7 +300,7 @@ class Conversations:
         id: str | None = None,  # noqa: A002
         title: str | None = None,
     ) -> None:
-        """Give a conversation another id, another title, or both."""
+        """Give a conversation another id, which waits for its run to end, another title, or both."""
         name = None if id is None else _check_id(id)
 
         def change(query: Query) -> None:
@@ -291,7 +312,12 @@ class Conversations:
                 entitle = "UPDATE rightcall_conversations SET title = ? WHERE number = ?"
                 query(entitle, title, row.number)
 
-        await self._database.change(change)
+        if name is None:
+            await self._database.change(change)
+            return
+        # A run has the conversation by its id: under a new one another could begin beside it.
+        async with self.in_turn(conversation):
+            await self._database.change(change)
 
     @checked_async("conversations.fork")
     async def fork(self, conversation: str, new: str, *, at: int | None = None) -> None:
@@ -542,6 +568,11 @@ def _check_id(conversation: str) -> str:
     if not fits(conversation, str) or not conversation.strip() or "\0" in conversation:
         raise UsageError(f"a conversation's id is a text that is not blank, and not {conversation!r}")
     return conversation
+
+
+def _check_number(place: str, name: str, value: int | None) -> None:
+    if value is not None and value < 0:
+        raise UsageError(f"{place}: {name} is 0 or more, and not {value!r}")
 
 
 def _check_messages(messages: object) -> Transcript:

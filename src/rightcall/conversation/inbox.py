@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from rightcall.core.entry import MessageQueued
 from rightcall.core.message import User
+from rightcall.core.parts import Text
 from rightcall.core.ports import Steps
 from rightcall.declare.attachment import Prompt, message_of, reads_files
 from rightcall.errors import RunStopped, UsageError
@@ -65,6 +66,8 @@ class Inbox:
             message = await asyncio.to_thread(message_of, prompt)
         else:
             message = message_of(prompt)
+        if not any(not isinstance(part, Text) or part.text.strip() for part in message.content):
+            raise UsageError("there is nothing in what is said to the run")
         await self._add(message, now=now, name=id)
 
     async def stop(self) -> None:

@@ -6,7 +6,7 @@ first result that was stored, and its text has the labels of the result that it 
 """
 
 from asyncio import to_thread
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -102,6 +102,15 @@ class LargeResults(Struct, frozen=True, kw_only=True, metaclass=TypeCheckedMeta)
         if self.store is not None:
             return self
         return replace(self, store=store_beside(journal))
+
+    def check_tools(self, names: Collection[str], /) -> None:
+        """Raise UsageError if a single tool's limit is of a tool that the agent does not have."""
+        for name in self.tools:
+            if name not in names:
+                raise UsageError(
+                    f"LargeResults: tools= has a limit of {name!r}, and the agent has no such tool; "
+                    f"it has {', '.join(sorted(names)) or 'none'}"
+                )
 
     def limit_tools(self, box: Toolbox, /) -> Toolbox:
         """Returns the tools, of which those whose results are stored may return more."""

@@ -270,6 +270,7 @@ class App:
         self._dependencies = dependencies
         self._engine: DurableEngine | None = None
         self._opening: asyncio.Lock | None = None
+        self._is_closed = False
 
     async def open(self) -> Self:
         """Connect, and begin to execute runs if there are agents and queues."""
@@ -283,12 +284,14 @@ class App:
                 works = bool(self.agents and self.queues)
                 await engine.open(segments.execute if works else None, self.queues)
                 self._engine = engine
+        self._is_closed = False
         return self
 
     async def close(self, *, patience: float = 0.0) -> None:
         """Take no more runs, wait so many seconds for those under way, and leave the rest to others."""
         engine = self._engine
         self._engine = None
+        self._is_closed = True
         if engine is not None:
             await engine.close(patience=patience)
 
@@ -299,6 +302,8 @@ class App:
         await self.close()
 
     async def _at(self) -> DurableEngine:
+        if self._is_closed:
+            raise UsageError("this app is closed; await app.open() opens it again")
         if self._engine is None:
             await self.open()
         assert self._engine is not None

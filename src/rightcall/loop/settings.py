@@ -1,6 +1,6 @@
 """What may be said of an agent and of a run by keyword, and the setup that a run is made with."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Required, TypeAlias, TypedDict
 
@@ -327,6 +327,10 @@ class ResultStoring(Protocol):
 
     def store_for(self, journal: Journal | AsyncJournal | None, /) -> "ResultStoring":
         """Returns a copy with its store, which may be beside the journal."""
+        ...
+
+    def check_tools(self, names: Collection[str], /) -> None:
+        """Raise UsageError if it has settings of a tool that the agent does not have."""
         ...
 
     def limit_tools(self, box: Toolbox, /) -> Toolbox:
