@@ -32,6 +32,7 @@ from rightcall.loop.agent_config import (
     is_conversation,
     look_for_tools,
     read_options,
+    require_prompt,
     split_conversation,
     unpriced_model,
     user_message,
@@ -597,6 +598,8 @@ class Agent(Generic[Deps, Answered]):
         chat = None
         if options.get("history") is not None:
             chat = history_of(options["history"])
+        elif isinstance(prompt, str | list | tuple) and options.get("conversation") is None:
+            require_prompt(prompt)
         if isinstance(prompt, str):
             message = user_text(prompt)
         elif is_conversation(prompt):
