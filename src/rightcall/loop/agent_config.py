@@ -659,14 +659,10 @@ def look_for_tools(entries: Iterable[Entry], pending: Sequence[Proposal], setup:
         check_inner_tools(pending, setup.tools)
 
 
-def require_prompt(prompt: str | Sequence[object]) -> None:
-    """Raise UsageError for a prompt that says nothing, where no messages come before it."""
-    is_blank = not prompt.strip() if isinstance(prompt, str) else not prompt
-    if is_blank:
-        raise UsageError(
-            "the prompt is empty: it is what the user says, a text, files and texts in a list, or a "
-            "list of messages; it may be empty only with history= or conversation="
-        )
+EMPTY_PROMPT = (
+    "the prompt is empty: it is what the user says, a text, files and texts in a list, or a list of "
+    "messages; it may be empty only with history= or conversation="
+)
 
 
 def is_conversation(prompt: RunPrompt) -> TypeGuard[Conversation]:
