@@ -27,6 +27,7 @@ from rightcall.gate.concurrency import RUN_CONCURRENCY
 from rightcall.gate.executor import Executor, checked_async
 from rightcall.gate.gate import Decisions, guard_above, validate_decisions
 from rightcall.loop.agent_config import (
+    EMPTY_PROMPT,
     UNNAMED,
     AgentConfig,
     is_conversation,
@@ -466,8 +467,9 @@ class Agent(Generic[Deps, Answered]):
             start = next((entry for entry in held.entries if isinstance(entry, RunStarted)), None)
             if start is None:
                 raise UsageError(f"the journal holds no run {run!r}")
-            if is_handed_over(held.entries):
-                check_first_agent(run, start.agent or UNNAMED, self.name)
+            began_by = start.agent or UNNAMED
+            if began_by != self.name and is_handed_over(held.entries):
+                check_first_agent(run, began_by, self.name)
             config = self._config.with_overrides(options, self._opened.model)
             setup = self._compose(config, run, held.steps(), options, start.wanted)
             setup = _restore_inbox(setup, held.entries)
@@ -599,6 +601,10 @@ class Agent(Generic[Deps, Answered]):
         chat = None
         if options.get("history") is not None:
             chat = history_of(options["history"])
+        elif (not prompt or (isinstance(prompt, str) and prompt.isspace())) and not options.get(
+            "conversation"
+        ):
+            raise UsageError(EMPTY_PROMPT)
         if isinstance(prompt, str):
             message = user_text(prompt)
         elif is_conversation(prompt):

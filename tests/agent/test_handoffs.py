@@ -250,6 +250,17 @@ async def test_the_second_of_two_handoffs_in_a_reply_reads_who_goes_on(speculate
     assert (await replay(journal, result.run)).transcript == result.transcript
 
 
+@pytest.mark.parametrize("said", [None, "all", 5, ["text"]])
+async def test_a_filter_that_returns_no_messages_is_its_authors_error(said):
+    billing = Agent(ScriptedModel([]), name="billing")
+    given = handoff(billing, filter=lambda _: said)
+    desk = Agent(ScriptedModel([reply(call("transfer_to_billing"))]), handoffs=[given])
+    with pytest.raises(
+        UsageError, match=r"handoff to billing returned .*: it returns a sequence of messages"
+    ):
+        await desk.run("Help.")
+
+
 async def test_the_studio_says_who_went_on():
     journal = MemoryJournal()
     triage, _, _ = office(SCRIPT[0], [*SCRIPT[1][:1], "Paid back."], [], journal=journal)

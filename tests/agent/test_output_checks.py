@@ -7,7 +7,7 @@ from agent.kit import outcomes, told
 from rightcall import Agent, Call, Context, Output, RunResult, tool
 from rightcall.core.jsontext import dump
 from rightcall.core.message import Reply
-from rightcall.errors import NoOutput, UsageError
+from rightcall.errors import DeclarationError, NoOutput, UsageError
 from rightcall.record import MemoryJournal
 from rightcall.testing import ScriptedModel, call, reply
 
@@ -115,6 +115,50 @@ def test_an_agent_without_an_output_has_nothing_to_validate():
         Agent(ScriptedModel([])).validate(known)
     with pytest.raises(UsageError, match="checked by a function, and not by int"):
         Agent(ScriptedModel([]), output=Order).validate(5)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [lambda: None, lambda order, context, more: None, lambda order, *, strict: None],
+    ids=["none", "three", "a keyword"],
+)
+def test_a_check_that_cannot_be_called_is_refused_where_it_is_declared(check):
+    with pytest.raises(UsageError, match="takes the answer, or the answer and the run's Context"):
+        Output(Order, check=check)
+    with pytest.raises(UsageError, match="takes the answer"):
+        Agent(ScriptedModel([]), output=Order).validate(check)
+    with pytest.raises(DeclarationError, match="retries must not be negative"):
+        Output(Order, retries=-1)
+
+
+async def answers_later(order):
+    return order.number > 0
+
+
+@pytest.mark.parametrize("mode", ["text", "tool"])
+@pytest.mark.parametrize("check", [lambda order: order.number > 0, answers_later])
+async def test_what_a_check_returns_is_its_authors_error_and_not_the_models(mode, check):
+    model = ScriptedModel([given(mode, number=1)])
+    with pytest.raises(UsageError, match="returned bool: a check raises, or returns nothing"):
+        await Agent(model, output=Output(Order, mode=mode, check=check)).run("Which?")
+    model.assert_finished()
+
+
+@pytest.mark.parametrize(
+    ("mode", "answer", "wrong"),
+    [
+        ("text", given("text", number=5), "no valid output was given; .* there is no order 5$"),
+        ("tool", given("tool", number=5), "no valid output was given; .*: .*there is no order 5$"),
+        ("tool", "Hm.", "the last attempt: the model did not call final_answer$"),
+        ("text", given("text", number="x"), "(?s)does not have the form .*number"),
+    ],
+)
+async def test_no_output_says_what_was_wrong_with_the_last_attempt(mode, answer, wrong):
+    model = ScriptedModel([answer])
+    with pytest.raises(NoOutput, match=wrong) as caught:
+        await Agent(model, output=Output(Order, mode=mode, retries=0, check=known)).run("Which?")
+    assert "no_output" not in str(caught.value)
+    assert "again" not in str(caught.value)
 
 
 async def test_a_plain_agents_output_is_its_text():

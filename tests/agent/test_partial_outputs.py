@@ -1,7 +1,8 @@
 """Answers while they are written: the same from every dialect, mode and family, and never taken back."""
 
-from asyncio import sleep
+from asyncio import get_running_loop, sleep
 from dataclasses import dataclass, field
+from gc import collect
 from time import process_time
 from typing import TypedDict
 
@@ -17,7 +18,7 @@ from rightcall.core.request import Profile
 from rightcall.errors import NoOutput
 from rightcall.local import LocalModel
 from rightcall.loop.result import RunEnd
-from rightcall.testing import ScriptedModel, call, reply
+from rightcall.testing import ScriptedModel, Turn, call, reply
 from rightcall.wire.dialects import load
 from wire.streams import STREAMS
 
@@ -262,3 +263,18 @@ async def test_a_delta_costs_little_more_than_one_of_text():
     plain = min([await spend(None) for _ in range(3)])
     with_output = min([await spend(Output(str, mode="text")) for _ in range(3)])
     assert with_output < plain * 1.3
+
+
+@pytest.mark.parametrize("then", ["outputs", "events"])
+async def test_after_a_loop_that_was_left_another_reads_on(then):
+    unseen = []
+    get_running_loop().set_exception_handler(lambda _, context: unseen.append(context))
+    model = ScriptedModel([Turn(reply=reply(call("final_answer", SAID)), pause=0.0001)])
+    stream = Agent(model, output=Output(Order, mode="tool")).stream("?")
+    async for _ in stream.outputs():
+        break
+    rest = [each async for each in (stream.outputs() if then == "outputs" else stream)]
+    collect()
+    await sleep(0)
+    assert (rest[-1] if then == "outputs" else stream.result.output).number == 1705
+    assert unseen == []

@@ -95,3 +95,13 @@ def test_instructions_are_a_text_or_a_function(given: Any):
 def test_instructions_in_the_place_of_tools_are_told_of_their_own(given: Any):
     with pytest.raises(rc.errors.UsageError, match=r"told is instructions=b?'You are helpful'"):
         rc.Agent(ScriptedModel([]), given)
+
+
+@pytest.mark.parametrize("prompt", ["", "  \n", []])
+async def test_a_prompt_that_says_nothing_is_refused_where_nothing_was_said_before(prompt):
+    with pytest.raises(rc.errors.UsageError, match="the prompt is empty: it is what the user says"):
+        await rc.Agent(ScriptedModel([])).run(prompt)
+    result = await rc.Agent(ScriptedModel(["Go on."])).run(
+        prompt, history=[{"role": "user", "content": "Hi."}]
+    )
+    assert result.text == "Go on."

@@ -282,7 +282,6 @@ class Opaque:
         (5, "output: 5 is not a type. It takes a type"),
         ([str], "output: [<class 'str'>] is not a type. It takes a type"),
         (Opaque, f"output: {Opaque!r} cannot be described to a model"),
-        (rc.Output(int, retries=-1), "output, retries: retries must not be negative."),
     ],
 )
 def test_an_output_that_cannot_be_described_is_not_blamed_on_a_tool(output, words):

@@ -62,13 +62,17 @@ def error_kinds() -> str:
     return table(("`error.kind`", "what it means, and what to do"), rows)
 
 
+_NO_EVENTS = (rc.events.RunStream, rc.events.CallRecord)
+"""What is beside the events: what yields them, and what a result has of a call."""
+
+
 def events() -> str:
     """Every event of a stream."""
     kinds = [getattr(rc.events, name) for name in rc.events.__all__]
     rows = [
         (f"`{each.__name__}`", _names(each), first_paragraph(each))
         for each in kinds
-        if isinstance(each, type)
+        if isinstance(each, type) and each not in _NO_EVENTS
     ]
     return table(("event", "fields", "what happened"), rows)
 

@@ -58,7 +58,7 @@ class CallDelta(Struct, frozen=True, gc=False, eq=False, tag=True):
 
 
 class OutputDelta(Struct, frozen=True, gc=False, eq=False, tag=True):
-    """A piece of the structured answer, in whatever way the model writes it."""
+    """A piece of the structured answer, however the model writes it; ``partial`` is it so far."""
 
     text: str
     """A piece of the answer's JSON."""

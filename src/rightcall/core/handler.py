@@ -81,6 +81,10 @@ def _check_progress(done: object, total: object, text: object) -> None:
 Parameters = dict[str, inspect.Parameter]
 
 
+class HandlerMisuse(UsageError):
+    """A handler finds that the developer declared it wrongly. It ends the run: no model can mend it."""
+
+
 class Handler(Struct, frozen=True, kw_only=True, eq=False):
     """A function, ready to be called with bound arguments."""
 

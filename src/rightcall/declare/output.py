@@ -15,7 +15,7 @@ from rightcall.core.request import ANY_OBJECT, OutputMode, RequiredOutput
 from rightcall.core.tool import Tool
 from rightcall.declare.partial_output import PartialView, partial_view
 from rightcall.declare.plain import describe_model, describe_parameters, is_model
-from rightcall.errors import DeclarationError
+from rightcall.errors import DeclarationError, UsageError
 
 ANSWER = "final_answer"
 
@@ -99,7 +99,35 @@ def Output(type: Any = dict, **options: Unpack[OutputOptions]) -> Any:  # noqa: 
         on_no_output: What happens when a run ends without the output: ``"raise"`` NoOutput, or
             ``"return"`` the result with None for its output.
     """
-    return OutputSettings(type=type, **options)
+    made = OutputSettings(type=type, **options)
+    if made.retries < 0:
+        raise DeclarationError("", "retries must not be negative.", where="output, retries")
+    if made.check is not None:
+        check_arity(made.check)
+    return made
+
+
+def check_arity(check: object) -> None:
+    """Raise UsageError for what cannot be called with an answer, or an answer and the run's Context."""
+    if not callable(check):
+        kind = type(check).__name__
+        raise UsageError(f"an output is checked by a function, and not by {kind}")
+    try:
+        signature = inspect.signature(check)
+    except (TypeError, ValueError):
+        # Some that are written in C do not say what they take.
+        return
+    for count in (1, 2):
+        try:
+            signature.bind(*[None] * count)
+        except TypeError:
+            continue
+        return
+    name = getattr(check, "__qualname__", repr(check))
+    raise UsageError(
+        f"the output's check {name}{signature} cannot be called: a check takes the answer, or the "
+        "answer and the run's Context"
+    )
 
 
 class AnswerForm(Struct, frozen=True, eq=False):

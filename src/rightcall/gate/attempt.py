@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.blank_context import BLANK
-from rightcall.core.handler import CallProgress, Context, Handler, ignore, unwrap
+from rightcall.core.handler import CallProgress, Context, Handler, HandlerMisuse, ignore, unwrap
 from rightcall.core.outcome import Cancelled, Failed, Outcome, Returned, TimedOut
 from rightcall.core.parts import Result, Usage
 from rightcall.core.tool import CheckedCall, Tool
@@ -140,7 +140,7 @@ async def attempt(checked: CheckedCall, setting: Setting, number: int, seconds: 
         return AttemptResult(TimedOut(checked.tool.limits.timeout, abandoned=abandoned))
     except CancelledInside:
         return AttemptResult(Cancelled())
-    except WrongDecision:
+    except (WrongDecision, HandlerMisuse):
         raise
     except Exception as error:  # noqa: BLE001 - the tool's body: whatever it raises is data
         if isinstance(error, WrappedBaseException):

@@ -659,6 +659,12 @@ def look_for_tools(entries: Iterable[Entry], pending: Sequence[Proposal], setup:
         check_inner_tools(pending, setup.tools)
 
 
+EMPTY_PROMPT = (
+    "the prompt is empty: it is what the user says, a text, files and texts in a list, or a list of "
+    "messages; it may be empty only with history= or conversation="
+)
+
+
 def is_conversation(prompt: RunPrompt) -> TypeGuard[Conversation]:
     """Whether a prompt is a list of messages, and not of the parts of one."""
     if not isinstance(prompt, Sequence) or isinstance(prompt, str | bytes) or not prompt:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
-from contextlib import aclosing
 from typing import Any, Generic, TypeAlias
 
 from rightcall.core.events import (
@@ -75,6 +74,8 @@ class RunStream(Generic[Out]):
     def __init__(self, start: Callable[[Emit], Coroutine[Any, Any, RunResult[Out]]]) -> None:
         self._channel: _Channel[Out] = _Channel()
         self._events = _iterate(start, self._channel)
+        self._reader: object = None
+        """Who reads now: a loop over the events, or over the outputs."""
 
     @property
     def result(self) -> RunResult[Out]:
@@ -84,9 +85,11 @@ class RunStream(Generic[Out]):
         return self._channel.result
 
     def __aiter__(self) -> AsyncIterator[StreamEvent | RunEnd[Out]]:
+        self._reader = self._events
         return self._events
 
     async def __anext__(self) -> StreamEvent | RunEnd[Out]:
+        self._reader = self._events
         return await anext(self._events)
 
     async def outputs(self) -> AsyncGenerator[Out, None]:
@@ -95,8 +98,9 @@ class RunStream(Generic[Out]):
         Before that it is a part: what has not come yet is None. Raises NoOutput if there is none.
         """
         seen: tuple[PartialOutput | None, int] = (None, 0)
-        async with aclosing(self._events) as events:
-            async for event in events:
+        reader = self._reader = object()
+        try:
+            async for event in self._events:
                 if not isinstance(event, OutputDelta) or event.so_far is None:
                     continue
                 partial = event.partial
@@ -105,6 +109,10 @@ class RunStream(Generic[Out]):
                 if partial is not None and at != seen:
                     yield partial
                 seen = at
+        finally:
+            # A loop that was left is closed only later, when another one may read on.
+            if self._reader is reader:
+                await self._events.aclose()
         yield self.result.output
 
     async def aclose(self) -> None:

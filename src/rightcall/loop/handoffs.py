@@ -180,7 +180,7 @@ async def hand_over(
     system, wanted = await given.agent.begin_turn(setup)
     left = None
     if given.filter is not None:
-        left = mend(tuple(given.filter(messages))).messages
+        left = mend(_read_filtered(given.filter(messages), given)).messages
     handed = HandedOver(
         agent=setup.agent,
         tool=handoff_tool(given).name,
@@ -192,6 +192,18 @@ async def hand_over(
         messages=None if left is None else tuple(message_difference(messages, left)),
     )
     return StepDone(key=key, value=json.encode(handed).decode())
+
+
+def _read_filtered(said: Any, given: Handoff) -> Transcript:
+    """Returns what a filter returned, which must be messages."""
+    is_sequence = isinstance(said, Sequence) and not isinstance(said, str | bytes)
+    if is_sequence and all(isinstance(each, User | Reply | Results) for each in said):
+        return tuple(said)
+    name = getattr(given.filter, "__qualname__", repr(given.filter))
+    raise UsageError(
+        f"the filter {name} of the handoff to {given.agent.name} returned {type(said).__name__}: it "
+        "returns a sequence of messages, some of those that it is given"
+    )
 
 
 def is_handed_over(entries: Iterable[Entry]) -> bool:

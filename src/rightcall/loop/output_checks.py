@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightcall.core.handler import Context, Handler
-from rightcall.declare.output import AnswerForm, form_of
-from rightcall.errors import ToolFailure, UsageError
+from rightcall.core.handler import Context, Handler, HandlerMisuse
+from rightcall.declare.output import AnswerForm, check_arity, form_of
+from rightcall.errors import ToolFailure
 
 
 def form_with_check(output: Any) -> AnswerForm:
@@ -22,8 +22,7 @@ def form_with_check(output: Any) -> AnswerForm:
 
 def with_check(form: AnswerForm, check: Callable[..., Any]) -> AnswerForm:
     """Returns the form with another function that checks its answers, after those that it has."""
-    if not callable(check):
-        raise UsageError(f"an output is checked by a function, and not by {type(check).__name__}")
+    check_arity(check)
     calling = form.tool.calling
     before = calling.checks if isinstance(calling, AnswerHandler) else ()
     checks = (*before, check)
@@ -83,13 +82,14 @@ def _refusal(error: Exception) -> ToolFailure:
 
 
 def _require_no_change(check: Callable[..., Any], said: object, value: object) -> None:
-    """Raise UsageError if a check returned something else than its value: it would be lost.
+    """Raise a UsageError that ends the run if a check returned something else than its value.
 
-    The output is read from the transcript again where a result is loaded, and no check runs there.
+    It would be lost: the output is read from the transcript again where a result is loaded, and no
+    check runs there.
     """
     if said is not None and said is not value:
         name = getattr(check, "__qualname__", repr(check))
-        raise UsageError(
+        raise HandlerMisuse(
             f"the output's check {name} returned {type(said).__name__}: a check raises, or returns "
             "nothing or the answer as it is; a validator of the type itself may change it"
         )

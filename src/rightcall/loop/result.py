@@ -11,7 +11,7 @@ from typing_extensions import TypeForm, TypeVar
 from rightcall.core.budget import Stop
 from rightcall.core.entry import CallDropped, Entry
 from rightcall.core.lazy import pattern
-from rightcall.core.message import Citation, Reply, Transcript
+from rightcall.core.message import Citation, Reply, Results, Transcript
 from rightcall.core.options import other_words
 from rightcall.core.outcome import Invalid, OutcomeKind
 from rightcall.core.parts import Call, Media, Result, Usage
@@ -32,6 +32,9 @@ BAD_ANSWER = (
 
 REFUSED_ANSWER = "Your answer was not accepted: {problem}\nGive the whole answer again."
 
+_AGAIN = "\nGive the whole answer again."
+_LONGEST_MISFIT = 1000
+"""Characters of what was wrong with an answer that an error quotes."""
 _SHOWN = 60
 """Characters of an answer that a result's repr shows."""
 _LOADS = pattern(r"<(?=[A-Za-z/!?])|!(?=\[)")
@@ -335,9 +338,30 @@ def no_output_error(result: RunResult[Any]) -> NoOutput:
     if result.stop.reason == "pending":
         error = NoOutput("the run has no output yet: it waits for decisions, which agent.resume takes")
     else:
-        error = NoOutput(f"the run ended without the output that it was asked for: {result.stop}")
+        why = str(result.stop)
+        if result.stop.reason == "no_output":
+            why = f"{result.stop.detail}; the last attempt: {_last_misfit(result)}"
+        error = NoOutput(f"the run ended without the output that it was asked for: {why}")
     error.result = result
     return error
+
+
+def _last_misfit(result: RunResult[Any]) -> str:
+    """Returns what was wrong with the model's last attempt at the output, as the model was told."""
+    wanted = result.state.wanted
+    assert wanted is not None
+    if wanted.mode != "tool":
+        told = result.state.progress.note.removesuffix(_AGAIN)
+    else:
+        told = f"the model did not call {wanted.tool}"
+        last = result.transcript[-1]
+        results = last.results if isinstance(last, Results) else ()
+        for each in results:
+            if each.name == wanted.tool and each.outcome != "returned":
+                told = each.text
+    if len(told) <= _LONGEST_MISFIT:
+        return told
+    return f"{told[: _LONGEST_MISFIT - 1]}…"
 
 
 class RunEnd(Struct, Generic[Out], frozen=True):
