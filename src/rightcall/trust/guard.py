@@ -24,6 +24,7 @@ from rightcall.trust.evidence import (
     CallEvidence,
     ToolKnowledge,
     evidence_at,
+    find_followed,
     tool_knowledge,
 )
 from rightcall.trust.facts import WORST
@@ -173,7 +174,8 @@ class Guard:
             self._count_result(result, knowledge)
         if facts.is_consequential and (ran or result.withheld) and self._led:
             # The call may have stored them where a later result returns them as the system's own data.
-            self.seen.add_written(self._arguments(result), facts.targets)
+            written = self._arguments(result)
+            self.seen.add_written(written, facts.targets, self._followed(written, knowledge))
         for piece in attached_pieces(result.content):
             self.tainted = True
             self.seen.add_text(piece.text, piece.label.source)
@@ -297,6 +299,12 @@ class Guard:
                 yield replace(piece, label=label)
             else:
                 yield piece
+
+    def _followed(self, arguments: JsonValue, knowledge: ToolKnowledge) -> tuple[str, ...]:
+        """The values in a call for which a record vouches now, before its result is read."""
+        if not isinstance(arguments, dict):
+            return ()
+        return tuple(find_followed(arguments, knowledge, self.typed, self.seen))
 
     def _arguments(self, result: Result) -> JsonValue:
         return decode_arguments(self._calls.get(result.call_id))
