@@ -494,7 +494,7 @@ class Guard:
         if not isinstance(match, IntentMatch):
             evidence = tuple([self._blame(each) for each in match.evidence])
             words = f"{match.reason}{_where_from(evidence)}"
-            if match.is_delegated:
+            if match.is_delegated and self.rules.otherwise == "ask":
                 return Finding(
                     decision=Ask(words),
                     reason=words,
@@ -514,6 +514,8 @@ class Guard:
         if links:
             words = f"{describe_unvouched(links, knowledge.facts)}; it was neither typed nor stated"
             return self._refuse_call(words, tuple(links))
+        if match.asked and self.rules.otherwise == "deny":
+            return self._refuse_call("what it names rests on what outsiders wrote or chose", match.asked)
         if checked.call.id in self._calls:
             uses = (*self._amounts_used(checked.arguments, knowledge), *match.uses)
             self.tally.reserve(checked.call.id, uses)
