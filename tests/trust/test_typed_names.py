@@ -33,7 +33,8 @@ REFUND = tool(
 MOVE = tool(
     "move", parameters={"customer_id": TEXT, "address": TEXT}, targets=("customer_id", "address")
 )
-TOOLS = [INBOX, CUSTOMERS, FIND, FILES, SEND, SHARE, REFUND, MOVE]
+CANCEL = tool("cancel", parameters={"order": TEXT}, targets=("order",))
+TOOLS = [CANCEL, INBOX, CUSTOMERS, FIND, FILES, SEND, SHARE, REFUND, MOVE]
 ANN = {"id": "c1", "name": "Ann Lee", "email": "ann@home.example", "iban": "DE89370400440532013000"}
 MAL = {"id": "c2", "name": "Mal Kent", "email": "mal@mal.example", "iban": "GB33BUKB20201555555555"}
 
@@ -183,6 +184,10 @@ class TestAnIdentifier:
     @pytest.mark.parametrize("value", ["Bob@Firm.Example", "mailto:bob@firm.example"])
     def test_but_an_address_has_spellings(self, value):
         assert mails(after("Answer bob@firm.example"), {"email": value})
+
+    @pytest.mark.parametrize(("order", "is_so"), [("AbC", True), ("aBc", False)])
+    def test_is_also_what_no_name_shows_the_kind_of(self, order, is_so):
+        assert runs(after("Cancel AbC"), "cancel", order=order) is is_so
 
     def test_nothing_tells_it_from_a_word_but_its_letters(self):
         guard = after("Share abc-2, the file AbC, and x/AbD and abd with bob@firm.example")

@@ -177,7 +177,9 @@ class TypedValues:
             read = scan(plain(text))
             if len(read) == 1:
                 form, token = read[0]
-                return form in ("mail", "link", "date") or number_of(token) is not None or is_host(token)
+                if form == "host":
+                    return is_host(token)
+                return form != "word" or number_of(token) is not None
         return False
 
     def _stands(self, text: str) -> bool:
