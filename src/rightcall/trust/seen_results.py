@@ -14,7 +14,7 @@ from msgspec import Struct
 from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
 from rightcall.core.parts import Result
-from rightcall.trust.characters import composed, plain
+from rightcall.trust.characters import compose, plain
 from rightcall.trust.facts import ResolvedFacts
 from rightcall.trust.kinds import gives_access, kind_of_name, words_of
 from rightcall.trust.references import as_text
@@ -241,7 +241,7 @@ class SeenResults:
                 if not seen.is_systems(field) or not _agrees(kind, parameter, seen, field, value):
                     continue
                 found = _at(seen.document, place)
-                if kind in _EXACT and parameter and composed(as_text(found)) != composed(value):
+                if kind in _EXACT and parameter and compose(as_text(found)) != compose(value):
                     continue
                 if seen.facts.acts:
                     if len(place) == 1 and _kind_of(seen, field) == "record":

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from rightcall.core.decision import Origin
 from rightcall.core.facts import Kind
-from rightcall.trust.characters import SYLLABLE, composed, is_plain, plain
+from rightcall.trust.characters import SYLLABLE, compose, is_plain, plain
 from rightcall.trust.dates import DATE, without_year
 from rightcall.trust.spelling import (
     apart,
@@ -184,7 +184,7 @@ class TypedValues:
 
     def _stands(self, text: str) -> bool:
         """Whether a value stands in a typed text as it is, and is not a part of a longer one."""
-        sought = composed(text)
+        sought = compose(text)
         pattern: re.Pattern[str] | None = None
         for each in self._all():
             if sought not in each.exact:
@@ -219,7 +219,7 @@ class TypedValues:
             return True
         if not text.strip() or not is_plain(text):
             return False
-        sought = composed(text)
+        sought = compose(text)
         is_name = _ENDED.fullmatch(text) is not None or (kind in _IDS and digits > 0)
         words = text.split()
         if len(words) >= _FEWEST_WORDS:
@@ -375,7 +375,7 @@ def _read(text: str) -> TypedText:
         identifiers=frozenset(identifiers),
         numbers=tuple(_numbers_in(listed)),
         plain=told,
-        exact=composed(text),
+        exact=compose(text),
     )
 
 
