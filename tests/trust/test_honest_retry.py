@@ -18,7 +18,7 @@ def inbox() -> list[dict[str, str]]:
 )
 def contacts(name: str) -> list[dict[str, str]]:
     """Find people in the address book."""
-    return [{"name": name, "email": BOB}]
+    return [{"id": "p-7", "name": name, "email": BOB}]
 
 
 @rc.tool(facts=rc.Facts(untrusted=False, private=False, reach="outside", dangers=(), targets=("to",)))
@@ -28,11 +28,11 @@ def send(to: str, body: str) -> str:
 
 
 def run(**options) -> rc.RunResult:
-    guess, looked = call("send", to=BOB, body="Hi"), call("contacts", name="Bob")
+    guess, looked = call("send", to=BOB, body="Hi"), call("contacts", name="Bob Ray")
     script = [reply(call("inbox")), reply(guess), reply(looked), reply(guess), "Done."]
     rules = rc.trust.Rules(otherwise="deny")
     agent = rc.Agent(ScriptedModel(script), [inbox, contacts, send], trust=rules, **options)
-    return agent.run_sync("Read my mail and say hi to Bob.")
+    return agent.run_sync("Read my mail and say hi to Bob Ray.")
 
 
 def test_a_guess_that_was_refused_does_not_spoil_what_is_looked_up():

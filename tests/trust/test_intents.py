@@ -382,7 +382,10 @@ class TestGrades:
     def test_a_request_that_leaves_it_to_a_text_is_a_question(self):
         shop, asked = Shop(), []
         intents = read_intents([{"delegates": {"from": "inbox", "field": "body"}}])
-        run(shop, intents, pay(EVE, 40), approve=lambda each: asked.append(each.reason) or False)
+        no = {"approve": lambda each: asked.append(each.reason) or False}
+        run(shop, intents, pay(EVE, 40), **no)
+        assert (shop.done, asked) == ([], [])
+        run(shop, intents, pay(EVE, 40), otherwise="ask", **no)
         assert shop.done == []
         assert "the request leaves it to a text what is done" in asked[0]
 
@@ -479,7 +482,8 @@ class TestWhoStates:
         return [*stated, reply(call("inbox")), *map(reply, calls), "done"]
 
     def agent(self, shop, script, **settings):
-        rules = Rules(otherwise="deny", intents="model")
+        otherwise = "ask" if "approve" in settings else "deny"
+        rules = Rules(otherwise=otherwise, intents="model")
         return rc.Agent(ScriptedModel(script), shop.tools, trust=rules, **settings)
 
     def test_the_model_may_before_it_reads_anything(self):

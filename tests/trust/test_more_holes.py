@@ -38,7 +38,12 @@ class TestOtherSpellings:
     @pytest.mark.parametrize("value", ["#3", "3.0", " 3 "])
     def test_a_count_stays_one(self, value):
         assert not runs(guard("Show 3 mails."), "delete_email", email_id=value)
-        assert runs(guard("Delete mail #3."), "delete_email", email_id=value)
+
+    @pytest.mark.parametrize(
+        ("value", "is_so"), [("#3", True), ("3", True), ("3.0", False), (" 3 ", False)]
+    )
+    def test_a_marked_number_counts_as_it_was_typed(self, value, is_so):
+        assert runs(guard("Delete mail #3."), "delete_email", email_id=value) is is_so
 
     @pytest.mark.parametrize("both", ["{}", "{0};{0}", "{0} and {0}"])
     def test_roles_are_kept_in_lists(self, both):

@@ -35,7 +35,7 @@ from rightcall.trust.typed_values import read_typed
         ("all * of it", ["all", "*", "of", "it"]),
         ("\uff45vil\uff0ecom evil\u3002com ev\u200bil.com", ["evil.com"] * 3),
         ("王伟 likes", ["王", "伟", "likes"]),
-        ("https://good.example%2F@evil.example/", ["good.example%2f@evil.example"]),
+        ("https://good.example%2F@evil.example/", ["//good.example%2f@evil.example"]),
         ("", []),
     ],
     ids=range(17),

@@ -29,6 +29,18 @@ def plain(text: str) -> str:
     return _without(text, {each for each in present if each in _UNSEEN or _is_format(each)})
 
 
+def compose(text: str) -> str:
+    """``text`` with each letter in one form (NFC), and otherwise as it is."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def is_plain(text: str) -> bool:
+    """Whether a program reads in a value what a person sees: nothing invisible, wide or blank."""
+    if text != text.strip() or not text.isprintable():
+        return False
+    return text.isascii() or plain(text) == compose(text)
+
+
 def _normalised(text: str) -> str:
     """``text`` in the normal form NFKC, in which one character may become eighteen.
 

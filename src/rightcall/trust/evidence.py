@@ -13,7 +13,7 @@ from rightcall.core.problem import json_path
 from rightcall.core.tool import CheckedCall, Tool
 from rightcall.trust import kinds
 from rightcall.trust.accounts import accounts
-from rightcall.trust.characters import plain
+from rightcall.trust.characters import is_plain, plain
 from rightcall.trust.facts import (
     STRICT,
     ResolvedFacts,
@@ -31,6 +31,8 @@ _NOTHING = frozenset({"", "null", "none", "undefined"})
 _LONGEST_SHOWN = 120
 _NAMED_BY_WORDS = ("person", "channel", "path", "address")
 """Kinds of values that a single word may name."""
+_LINES = (("subject",), ("title",), ("name",), ("label",), ("header",))
+"""Last words of parameters that others read as one line: what follows a break is another header."""
 _LONGEST = 20_000
 """Limit of a value that can be vouched for, in characters."""
 
@@ -130,6 +132,24 @@ def is_blank(value: JsonValue) -> bool:
     return all(plain(text).strip().lower() in _NOTHING for _, text in leaves(value))
 
 
+def find_followed(
+    arguments: Mapping[str, JsonValue], knowledge: ToolKnowledge, typed: TypedValues, seen: SeenResults
+) -> Iterator[str]:
+    """The values in a call's arguments for which a record vouches, also those inside of texts."""
+    for name, value in arguments.items():
+        is_target = name in knowledge.facts.targets
+        for place, text in leaves(value, (name,)):
+            if is_target and len(text) <= _LONGEST:
+                kind = knowledge.kind_of_value(place, text)
+                parameter = names_on(place)[-1]
+                if seen.record_that_leads_to(text, kind, typed.names_one, parameter):
+                    yield text
+            elif not is_target:
+                for named in (*active(text), *accounts(text)):
+                    if seen.record_that_leads_to(named, None, typed.names_one):
+                        yield named
+
+
 class CallEvidence:
     """Everything in one call that must be vouched for, with who could have written it."""
 
@@ -147,16 +167,23 @@ class CallEvidence:
         self._seen = seen
         self._is_stated = is_stated
 
-    def origin_of(self, text: str, kind: Kind | None, *, is_read: bool = False) -> tuple[Origin, str]:
-        """Who could have written a value, and through which tool. ``is_read``: the call only reads."""
+    def origin_of(
+        self, text: str, kind: Kind | None, *, is_read: bool = False, parameter: str = ""
+    ) -> tuple[Origin, str]:
+        """Who could have written a value, and through which tool. ``is_read``: the call only reads.
+
+        ``parameter``: the target that it goes to; empty for what stands in a text.
+        """
         said = self._typed.origin_of(text, kind)
-        if said is not None:
+        if said is not None and (not parameter or self._typed.is_exact(text, kind)):
             return said, ""
         if len(text) > _LONGEST:
             return "nowhere", ""
-        leading = self._seen.record_that_leads_to(text, kind, self._typed.is_typed)
-        if leading:
+        leading = self._seen.record_that_leads_to(text, kind, self._typed.names_one, parameter)
+        if leading and (not parameter or is_plain(text)):
             return "trusted", leading
+        if said is not None:
+            return "unfit", "spelling"
         listing = self._seen.system_that_lists(text, kind)
         if listing:
             return ("trusted" if is_read else "listed"), listing
@@ -200,7 +227,9 @@ class CallEvidence:
         kind = knowledge.kind_of_value(place, leaf)
         if leaf in knowledge.defaults.get(name, ()) and not knowledge.tool.origin:
             return evidence_at(place, leaf, "developer", "default")
-        origin, source = self.origin_of(leaf, kind, is_read=not facts.acts)
+        origin, source = self.origin_of(
+            leaf, kind, is_read=not facts.acts, parameter=str(names_on(place)[-1])
+        )
         # What the developer lists may be looked up; to act on it, somebody must name it.
         may_be_listed = origin not in _PEOPLE and not facts.acts and not knowledge.tool.origin
         if may_be_listed and leaf in offered_values(knowledge.tool.parameters, name):
@@ -246,7 +275,10 @@ class CallEvidence:
         for name in self._checked.arguments:
             if name in facts.targets:
                 continue
+            is_line = kinds.words_of(name)[-1:] in _LINES
             for place, text in leaves_of(self._checked, name):
+                if is_line and facts.acts and len(text.splitlines()) > 1:
+                    yield evidence_at(place, text, "unfit", "lines")
                 for named in (*active(text), *accounts(text)):
                     if self._is_stated is not None and self._is_stated(named):
                         continue
@@ -307,7 +339,9 @@ class CallEvidence:
             if spent(number) + used[number] <= typed:
                 return evidence_at(place, text, "user")
             return evidence_at(place, text, "unfit", "spent")
-        leading = self._seen.record_that_leads_to(text, "amount", self._typed.is_typed)
+        leading = self._seen.record_that_leads_to(
+            text, "amount", self._typed.names_one, str(names_on(place)[-1])
+        )
         if leading:
             used[number] = used.get(number, 0) + 1
             if spent(number) + used[number] <= 1:

@@ -24,6 +24,7 @@ from rightcall.trust.evidence import (
     CallEvidence,
     ToolKnowledge,
     evidence_at,
+    find_followed,
     tool_knowledge,
 )
 from rightcall.trust.facts import WORST
@@ -173,7 +174,8 @@ class Guard:
             self._count_result(result, knowledge)
         if facts.is_consequential and (ran or result.withheld) and self._led:
             # The call may have stored them where a later result returns them as the system's own data.
-            self.seen.add_written(self._arguments(result), facts.targets)
+            written = self._arguments(result)
+            self.seen.add_written(written, facts.targets, self._followed(written, knowledge))
         for piece in attached_pieces(result.content):
             self.tainted = True
             self.seen.add_text(piece.text, piece.label.source)
@@ -297,6 +299,12 @@ class Guard:
                 yield replace(piece, label=label)
             else:
                 yield piece
+
+    def _followed(self, arguments: JsonValue, knowledge: ToolKnowledge) -> tuple[str, ...]:
+        """The values in a call for which a record vouches now, before its result is read."""
+        if not isinstance(arguments, dict):
+            return ()
+        return tuple(find_followed(arguments, knowledge, self.typed, self.seen))
 
     def _arguments(self, result: Result) -> JsonValue:
         return decode_arguments(self._calls.get(result.call_id))
@@ -486,7 +494,7 @@ class Guard:
         if not isinstance(match, IntentMatch):
             evidence = tuple([self._blame(each) for each in match.evidence])
             words = f"{match.reason}{_where_from(evidence)}"
-            if match.is_delegated:
+            if match.is_delegated and self.rules.otherwise == "ask":
                 return Finding(
                     decision=Ask(words),
                     reason=words,
@@ -506,6 +514,8 @@ class Guard:
         if links:
             words = f"{describe_unvouched(links, knowledge.facts)}; it was neither typed nor stated"
             return self._refuse_call(words, tuple(links))
+        if match.asked and self.rules.otherwise == "deny":
+            return self._refuse_call("what it names rests on what outsiders wrote or chose", match.asked)
         if checked.call.id in self._calls:
             uses = (*self._amounts_used(checked.arguments, knowledge), *match.uses)
             self.tally.reserve(checked.call.id, uses)

@@ -266,6 +266,10 @@ def _describe(each: Evidence, facts: "ResolvedFacts") -> str:
             )
         case "unfit" if each.source == "word":
             return f"{at} is a word of a sentence: what opens something counts if it is typed in quotes"
+        case "unfit" if each.source == "spelling":
+            return f"{at} was typed in another spelling: it counts letter by letter, as it was typed"
+        case "unfit" if each.source == "lines":
+            return f"{at} holds a line break, where others read one line"
         case "unfit":
             return (
                 f"{at} was typed as a bare number, which may be an amount or a count: "

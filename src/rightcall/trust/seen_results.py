@@ -6,7 +6,7 @@ vouches for an act only from a field that identifies it, that was typed, and tha
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -14,11 +14,11 @@ from msgspec import Struct
 from rightcall.core.facts import Kind
 from rightcall.core.jsontext import JsonValue, Place, is_key, leaves
 from rightcall.core.parts import Result
-from rightcall.trust.characters import plain
+from rightcall.trust.characters import compose, plain
 from rightcall.trust.facts import ResolvedFacts
-from rightcall.trust.kinds import words_of
+from rightcall.trust.kinds import gives_access, kind_of_name, words_of
 from rightcall.trust.references import as_text
-from rightcall.trust.spelling import canonical, is_same, looks_like, number
+from rightcall.trust.spelling import canonical, is_same, looks_like, number, spell
 from rightcall.trust.traces import came_back, content_of, is_back, is_opaque, traces_of
 from rightcall.trust.typed_values import TypedValues
 
@@ -43,7 +43,20 @@ _ALIKE: Mapping[Kind | None, frozenset[Kind | None]] = {
 }
 _NAMES = frozenset({"name", "number", "nr", "ref", "reference", "code", "key"})
 """Last words of fields that identify, where their kind does not show it."""
-IsTyped: TypeAlias = Callable[[str, Kind | None], bool]
+_LEADS: Mapping[Kind | None, frozenset[Kind | None]] = {
+    "address": frozenset({"person"}),
+    "person": frozenset({"address"}),
+    "record": frozenset({"path", "account"}),
+    "path": frozenset({"record"}),
+    "account": frozenset({"record"}),
+    "channel": frozenset({"record"}),
+    "free": frozenset({"person", None}),
+    None: frozenset({"record"}),
+}
+"""By kind of a parameter: the other kinds of fields whose values it may take from a record."""
+_EXACT: frozenset[Kind | None] = frozenset({"record", "path", None})
+IsNamed: TypeAlias = Callable[[str, Kind | None], bool]
+"""Whether somebody typed a value, of this kind, as the name of something."""
 
 
 class SeenResult(Struct, eq=False):
@@ -117,6 +130,8 @@ class SeenResults:
         """Other texts of outsiders, each with its source."""
         self._written: deque[tuple[JsonValue, tuple[str, ...]]] = deque()
         """The arguments of calls that wrote something, with the names of the targets among them."""
+        self._followed: set[str] = set()
+        """Values for which a record vouched when a call wrote them: they are no outsider's."""
         self._traces: set[str] = set()
         self._last: list[str] = []
         """The text that was written last: the next may be its other half."""
@@ -124,6 +139,7 @@ class SeenResults:
         if above is not None:
             # What one of them wrote, another may read.
             self._written = above._written  # noqa: SLF001
+            self._followed = above._followed  # noqa: SLF001
             self._traces = above._traces  # noqa: SLF001
             self._last = above._last  # noqa: SLF001
 
@@ -157,11 +173,18 @@ class SeenResults:
         """Add another text that outsiders could have written."""
         self._sources.append((plain(text).casefold(), source))
 
-    def add_written(self, arguments: JsonValue, targets: tuple[str, ...] = ()) -> None:
+    def add_written(
+        self,
+        arguments: JsonValue,
+        targets: tuple[str, ...] = (),
+        followed: Iterable[str] = (),
+    ) -> None:
         """Add what a run that outsiders may have led has written somewhere, by a call's arguments.
 
-        ``targets`` are the parameters that are targets.
+        ``targets`` are the parameters that are targets, ``followed`` the values among the arguments for
+        which a record has vouched: they were the system's before they were written.
         """
+        self._followed.update(map(spell, followed))
         self._written.append((arguments, targets))
 
     def _unvouched(
@@ -172,7 +195,7 @@ class SeenResults:
         aims = []
         for place, text in leaves(arguments):
             is_name = len(place) == 1 and is_key(place)
-            if not is_name and self._typed.origin_of(text) is None:
+            if not is_name and not self._is_typed_trace(text):
                 texts.append(text)
                 if place and place[0] in targets:
                     aims.append(text)
@@ -203,16 +226,22 @@ class SeenResults:
             return self._above.system_that_lists(value, kind)
         return ""
 
-    def record_that_leads_to(self, value: str, kind: Kind | None, is_typed: IsTyped) -> str:
+    def record_that_leads_to(
+        self, value: str, kind: Kind | None, is_named: IsNamed, parameter: str = ""
+    ) -> str:
         """The tool of the one typed record that has a value in a field of its own; empty if none.
 
-        The record must have a field that identifies it, with a value that was typed; and no other
-        record that the run has read may have this value there and lead elsewhere. The identifier of
-        what an act of the run has made leads to it, too.
+        The record must have a field that identifies it, with a value that was typed as a name; and no
+        other record that the run has read may have that. The field with the value must be of the kind
+        of the ``parameter`` that it goes to, empty for a text. The identifier of what an act of the run
+        has made leads to it, too.
         """
         for seen in self._having(value):
             for field, place in self._places_of(seen, value, kind):
-                if not seen.is_systems(field):
+                if not seen.is_systems(field) or not _agrees(kind, parameter, seen, field, value):
+                    continue
+                found = _at(seen.document, place)
+                if kind in _EXACT and parameter and compose(as_text(found)) != compose(value):
                     continue
                 if seen.facts.acts:
                     if len(place) == 1 and _kind_of(seen, field) == "record":
@@ -222,27 +251,48 @@ class SeenResults:
                 node, rest = _record_at(seen.document, place)
                 if node is None:
                     continue
-                for name, typed in _identifying(node, seen, place[: len(place) - len(rest)]):
-                    if is_same(typed, value) or not is_typed(typed, _kind_of(seen, name)):
+                before = place[: len(place) - len(rest)]
+                for name, typed in _identifying(node, seen, before):
+                    if is_same(typed, value) or not is_named(typed, _kind_of(seen, name)):
                         continue
-                    if self._is_the_only(name, typed, rest, value):
+                    if _is_echo(node, seen, before, name, typed):
+                        continue
+                    if self._is_the_only(node, seen, before, name, typed, rest):
                         return seen.result.name
         if self._above is not None:
-            return self._above.record_that_leads_to(value, kind, is_typed)
+            return self._above.record_that_leads_to(value, kind, is_named, parameter)
         return ""
 
-    def _is_the_only(self, name: str, typed: str, rest: Place, value: str) -> bool:
-        """Whether no other record has the typed value, and another value at the same place."""
+    def _is_the_only(
+        self,
+        node: Mapping[str, JsonValue],
+        seen: SeenResult,
+        before: Place,
+        name: str,
+        typed: str,
+        rest: Place,
+    ) -> bool:
+        """Whether no other record has the typed value there; the same one may be read again."""
         rivals = self._having(typed)
         if len(rivals) >= _MOST_CANDIDATES:
             return False
-        for seen in rivals:
-            for place in seen.places_of(typed):
-                if not place or place[-1] != name:
+        own = dict(_identifying(node, seen, before))
+        value = _value_at(node, rest)
+        for rival in rivals:
+            for place in rival.places_of(typed):
+                if not place or not _is_same_field(str(place[-1]), name):
                     continue
-                other = _value_at(_at(seen.document, place[:-1]), rest)
-                if other is not None and not is_same(other, value):
+                other = _at(rival.document, place[:-1])
+                if not isinstance(other, dict):
+                    continue
+                theirs = _value_at(other, rest)
+                if theirs is not None and not is_same(theirs, value):
                     return False
+                if place[-1] != name and name in other:
+                    return False
+                for each, mine in own.items():
+                    if each in other and not is_same(as_text(other[each]), mine):
+                        return False
         return True
 
     def _having(self, value: str) -> list[SeenResult]:
@@ -312,7 +362,7 @@ class SeenResults:
                 self._last[:] = texts[-1:]
 
     def _is_typed_trace(self, text: str) -> bool:
-        return self._typed.origin_of(text) is not None
+        return self._typed.origin_of(text) is not None or spell(text) in self._followed
 
     def back_in(self, result: Result) -> frozenset[str]:
         """The texts of a result that were written before: in this run, or in another (``planted``)."""
@@ -383,6 +433,51 @@ def _kind_of(seen: SeenResult, name: str) -> Kind | None:
         # A number of something identifies it as an identifier does.
         return "record"
     return kind
+
+
+def _agrees(kind: Kind | None, parameter: str, seen: SeenResult, field: str, value: str) -> bool:
+    """Whether the value of a record's field may be used as a parameter, or in a text."""
+    name = field.rpartition(".")[2]
+    given = seen.facts.kind_in(field)
+    if not parameter:
+        like = looks_like(plain(value))
+        wanted = {like, *_LEADS.get(like, ())} if like else {"address", "account"}
+        return given in wanted
+    ours = words_of(parameter)
+    theirs = words_of(name)
+    if kind == "amount":
+        return given == "amount" or any(kind_of_name(each) == "amount" for each in theirs)
+    if gives_access(parameter) or kind is None:
+        if not set(ours).isdisjoint(theirs):
+            return True
+        return given == "record" and kind is None and not gives_access(parameter)
+    if kind == "person" and given == "free":
+        return theirs[-1:] == ("name",)
+    return given == kind or given in _LEADS.get(kind, ())
+
+
+def _is_same_field(one: str, other: str) -> bool:
+    """Whether two fields hold the same: of one name, or both what somebody is called."""
+    return one == other or (_is_called(one) and _is_called(other))
+
+
+def _is_called(name: str) -> bool:
+    return words_of(name)[-1:] == ("name",) or kind_of_name(name) == "person"
+
+
+def _is_echo(
+    node: Mapping[str, JsonValue], seen: SeenResult, before: Place, name: str, typed: str
+) -> bool:
+    """Whether a name only repeats what the call said: no identifier shows that it is a record's own."""
+    if _kind_of(seen, name) in ("record", "path", "account", "channel"):
+        return False
+    given = [text for _, text in leaves(seen.arguments)]
+    if not any(is_same(text, typed) for text in given):
+        return False
+    for other, value in _identifying(node, seen, before):
+        if _kind_of(seen, other) == "record" and not any(is_same(value, text) for text in given):
+            return False
+    return True
 
 
 def _record_at(document: JsonValue, place: Place) -> tuple[dict[str, JsonValue] | None, Place]:

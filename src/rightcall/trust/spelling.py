@@ -38,14 +38,16 @@ _MOST_PARENTS = 16
 GROUPED = re.compile(
     r"(?<![\w.])(?:\+?\(?\d[\d\s().-]{5,40}\d"
     r"|[a-z]{2}\d{2}(?:[ -]?[a-z0-9]{4}){2,8}(?:[ -]?[a-z0-9]{1,4})?"
-    r"|[a-z]{2}\d{2}(?:[./_]\d{4}){2,8}(?:[./_]\d{1,4})?)(?!\w)",
+    r"|[a-z]{2}\d{2}(?:[./_]\d{4}){2,8}(?:[./_]\d{1,4})?"
+    r"|(?=[a-z]{2}\d{2}(?:[^\d\n]{0,8}\d){8})"
+    r"[a-z]{2}\d{2}(?:[./_,|:] ?[a-z0-9]{4}){2,8}(?:[./_,|:] ?[a-z0-9]{1,4})?)(?!\w)",
     re.IGNORECASE,
 )
 _HAS_DIGIT = re.compile(r"\d")
 _BLOCK = 8_192
 _SEAM = re.compile(r"\n|(?<=[^\W\d]) (?=[^\W\d])")
 """Where no number or day goes on."""
-GAPS = re.compile(r"[\s()./_+-]+")
+GAPS = re.compile(r"[\s()./_,|:+-]+")
 # Endings of files that are no domains. Every other ending may be one by tomorrow.
 _FILE = re.compile(
     r"""txt|pdf|docx?|xlsx?|pptx?|od[tsp]|csv|tsv|jsonl?|xml|ya?ml|toml|ini|cfg|conf|log|rtf|tex|html?|css
@@ -65,6 +67,10 @@ _ENDING = re.compile(rf"[a-z][a-z0-9]+|\d+|xn--.*|{_OTHER_ENDINGS}")
 _NEXT_SENTENCE = re.compile(r"[^/?#@:]*\.(?!Com\b|Net\b|Org\b|Io\b|Co\b|Chat\b)[A-Z][a-z]+")
 # Browsers treat both slashes alike, and ignore tabs and line breaks between them.
 _SLASHES = re.compile(r"/[\t\r\n]*[/\\]|\\[\t\r\n]*/")
+_BARE_HOST = re.compile(
+    r"(?<![\\\w:])\\\\[\w.-]+\\[^\s\"'<>]*|(?<![\w./@:-])[a-z][\w-]*:\d{2,5}/[^\s\"'<>]*", re.IGNORECASE
+)
+"""A share that Windows opens over the network, and a host without dots with its port."""
 _MAY_BE_ADDRESS = re.compile(r"[@:/\\&%<]|\.[^\s]|[^\x00-\x7f]").search
 """Without one of these, a text holds no address."""
 _LEFT_OUT = "[link left out]"
@@ -196,10 +202,14 @@ def loose(text: str) -> Iterator[str]:
 def canonical(address: str) -> str:
     """The canonical form of an address. A link's path keeps its case."""
     address = _without_punctuation(address)
-    if scheme := _SCHEME.match(address):
+    scheme = _SCHEME.match(address)
+    if scheme is not None:
         address = address[scheme.end() :]
     authority = _AUTHORITY.match(address)
     end = authority.end() if authority else 0
+    if scheme is not None and scheme[0][-1] in "/\\" and "@" in address[:end]:
+        # A link with a user's name in it opens a host, and writes to nobody.
+        return "//" + _named(address[:end].lower()) + unquote(address[end:]).rstrip("/")
     # The authority is not unquoted: a decoded character could look like its end.
     return _named(address[:end].lower()) + unquote(address[end:]).rstrip("/")
 
@@ -283,6 +293,10 @@ def active(text: str) -> Iterator[str]:
     chunks = [chunk for form in _read(text) for chunk in form.split() if not chunk.isalpha()]
     found = dict.fromkeys(token for chunk in chunks for token in _active(chunk))
     yield from found
+    if ":" in text or "\\" in text:
+        for block in blocks(plain(text)):
+            for bare in _BARE_HOST.finditer(block):
+                yield _without_punctuation(bare[0])
 
 
 def _active(chunk: str) -> Iterator[str]:
@@ -334,7 +348,8 @@ def is_host(token: str) -> bool:
 
 _NUMERIC = re.compile(r"\s*(<=|>=|<|>|=)\s*(-?\d+(?:\.\d+)?)\s*")
 _STAR = "\ue000"
-_INSIDE = r"[^\s/?#@:,;\\<>\"']*"
+_INSIDE = r"[^\s/?#@:,;\\<>\"'%!]*"
+"""What a star stands for before a path; ``eve%evil.example@firm.example`` is sent on to another host."""
 _PATH = r"[^\s,;\\<>\"']*"
 
 

@@ -13,13 +13,15 @@ from msgspec import Struct
 
 from rightcall.core.decision import Origin
 from rightcall.core.facts import Kind
-from rightcall.trust.characters import plain
+from rightcall.trust.characters import SYLLABLE, compose, is_plain, plain
 from rightcall.trust.dates import DATE, without_year
 from rightcall.trust.spelling import (
     apart,
     blocks,
     grouped,
+    is_host,
     listed_parts,
+    looks_like,
     matches,
     parents,
     scan,
@@ -40,6 +42,14 @@ _MARKED = re.compile(rf"[#\u2116]\s?(\d+)\b|[{_QUOTES}](\d+)[{_QUOTES}]")
 """A number that is marked as the name of something: ``#13``, ``'13'``."""
 _NUMBERED: frozenset[Kind | None] = frozenset({"record", "account", "address", "person", "channel"})
 _WHOM: frozenset[Kind | None] = frozenset({"address", "person", "channel"})
+_EXACT: frozenset[Kind | None] = frozenset({"record", "path", None})
+"""Kinds whose values are compared letter by letter: two that differ in case are two."""
+_IDS: frozenset[Kind | None] = frozenset({"record", "path", "account"})
+_LETTER = rf"[^\W{SYLLABLE}]"
+_ENDED = re.compile(r"[^\s]*\w\.[A-Za-z][A-Za-z0-9]{0,4}")
+"""A name with its ending: ``report.pdf``."""
+_FEWEST_OF_PHONE = 7
+_FEWEST_WORDS = 2
 _DATE_OR_TIME = re.compile(rf"{DATE}|\d+(?::\d+)+", re.IGNORECASE)
 _NUMBER = re.compile(
     r"(?<![\w#.,])\d{1,3}(?: \d{3})+(?![\w.]*\d)"
@@ -70,6 +80,8 @@ class TypedText(Struct, frozen=True):
     numbers: tuple[float, ...]
     """Every number that may be an amount, as often as it stands there."""
     plain: str
+    exact: str
+    """As it was typed."""
 
 
 class TypedValues:
@@ -81,6 +93,9 @@ class TypedValues:
         self._tokens: dict[str, Origin] = {}
         self._known: dict[tuple[str, Kind | None], Origin | None] = {}
         """What was looked for before: a run names the same targets again and again."""
+        self._exact: dict[tuple[str, Kind | None], bool] = {}
+        """The same, letter by letter."""
+        self._names: dict[tuple[str, Kind | None], bool] = {}
         self.numbers: Counter[float] = Counter()
         """How often each number was typed."""
         self._above = above
@@ -93,6 +108,8 @@ class TypedValues:
             return
         read = read_typed(text)
         self._known.clear()
+        self._exact.clear()
+        self._names.clear()
         self._texts.append((origin, read))
         for token in read.tokens:
             self._tokens.setdefault(token, origin)
@@ -131,6 +148,91 @@ class TypedValues:
             number = number_of(text)
             return number is not None and number in self.numbers
         return self.origin_of(text, kind) is not None
+
+    def is_exact(self, text: str, kind: Kind | None) -> bool:
+        """Whether a value that was typed was typed so: what has spellings may have another.
+
+        An identifier and a path count letter by letter. No value differs in what nobody sees.
+        """
+        if len(text) > _SHORT:
+            return self._is_exact(text, kind)
+        found = self._exact.get((text, kind))
+        if found is None:
+            if len(self._exact) >= _MOST_KNOWN:
+                self._exact.clear()
+            found = self._exact[text, kind] = self._is_exact(text, kind)
+        return found
+
+    def _is_exact(self, text: str, kind: Kind | None) -> bool:
+        if self._stands(text):
+            return True
+        if not is_plain(text):
+            return False
+        if kind not in _EXACT or any(matches(pattern, text) for pattern in self._allowed):
+            return True
+        parts = listed_parts(text)
+        if len(parts) > 1:
+            return all(self.is_exact(part, kind) for part in parts)
+        if kind is None:
+            read = scan(plain(text))
+            if len(read) == 1:
+                form, token = read[0]
+                if form == "host":
+                    return is_host(token)
+                return form != "word" or number_of(token) is not None
+        return False
+
+    def _stands(self, text: str) -> bool:
+        """Whether a value stands in a typed text as it is, and is not a part of a longer one."""
+        sought = compose(text)
+        pattern: re.Pattern[str] | None = None
+        for each in self._all():
+            if sought not in each.exact:
+                continue
+            if pattern is None:
+                pattern = _by_itself(re.escape(sought))
+            if pattern.search(each.exact):
+                return True
+        return False
+
+    def names_one(self, text: str, kind: Kind | None) -> bool:
+        """Whether somebody typed a value as the name of something, rather than as a word of a sentence.
+
+        A word is a name if it stands in quotes, after ``#`` or ``@``, or alone in the prompt; an
+        identifier also if it holds a digit, a file's name with its ending. A name of several words
+        counts where it begins and ends as names do in that script, with no small letter.
+        """
+        found = self._names.get((text, kind))
+        if found is None:
+            if len(self._names) >= _MOST_KNOWN:
+                self._names.clear()
+            found = self._names[text, kind] = self._names_one(text, kind)
+        return found
+
+    def _names_one(self, text: str, kind: Kind | None) -> bool:
+        if self.origin_of(text, kind) is None:
+            return False
+        if kind in ("address", "account") and looks_like(plain(text)) is not None:
+            return True
+        digits = sum(map(str.isdigit, text))
+        if kind == "address" and digits >= _FEWEST_OF_PHONE:
+            return True
+        if not text.strip() or not is_plain(text):
+            return False
+        sought = compose(text)
+        is_name = _ENDED.fullmatch(text) is not None or (kind in _IDS and digits > 0)
+        words = text.split()
+        if len(words) >= _FEWEST_WORDS:
+            is_name = is_name or not (words[0][0].islower() or words[-1][0].islower())
+        if is_name and self._stands(text):
+            return True
+        marked = re.compile(
+            rf"[{_QUOTES}]{re.escape(sought)}[{_QUOTES}]|(?<!\w)[#@]{re.escape(sought)}(?!\w)"
+        )
+        return any(
+            each.exact.strip() == sought or (sought in each.exact and marked.search(each.exact))
+            for each in self._all()
+        )
 
     def has_bare_number(self, text: str) -> bool:
         """Whether a value was typed, but as a number that may as well be an amount or a count."""
@@ -235,6 +337,12 @@ class TypedValues:
         return None
 
 
+def _by_itself(pattern: str) -> re.Pattern[str]:
+    """A pattern that matches no part of a longer word, path or address."""
+    before = rf"(?<!{_LETTER})(?<![/\\])(?<!{_LETTER}[-.+%~@])"
+    return re.compile(rf"{before}{pattern}(?![-.+%~@/\\]*{_LETTER})")
+
+
 def read_typed(text: str) -> TypedText:
     """Read a typed text; short ones are read once in a process."""
     if len(text) <= _LONGEST:
@@ -267,6 +375,7 @@ def _read(text: str) -> TypedText:
         identifiers=frozenset(identifiers),
         numbers=tuple(_numbers_in(listed)),
         plain=told,
+        exact=compose(text),
     )
 
 
