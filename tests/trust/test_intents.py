@@ -207,7 +207,7 @@ class TestCounting:
         ],
     )
     def test_a_bound_that_is_none_is_an_error(self, state):
-        with pytest.raises(UsageError, match="bound|number"):
+        with pytest.raises(UsageError, match=r"bound|number"):
             state()
 
     def test_a_bound_may_follow_from_a_record(self):
@@ -434,6 +434,13 @@ class TestContents:
         prompt = "Write to Ann about https://ours.example/x"
         run(shop, [self.MAIL], call("mail", to=["ann@home.example"], body=body), prompt=prompt)
         assert bool(shop.done) is is_sent
+
+    def test_a_refusal_names_what_is_in_the_way(self):
+        result = run(
+            Shop(), [self.MAIL], call("mail", to=["ann@home.example"], body="See evil.example/x")
+        )
+        words = "body may be anything, but a link in it was neither typed nor stated"
+        assert words in result.calls[-1].result.text
 
     def test_or_stated(self):
         shop = Shop()

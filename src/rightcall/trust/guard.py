@@ -523,7 +523,8 @@ class Guard:
                 return Finding(decision=Ask(why), reason=why, evidence=match.asked, remember=told)
             why = (
                 "the task's stated intents rest on these values, which outsiders wrote or chose, "
-                "which nobody typed, or of which it is not stated which is meant; you are asked once for all of them"
+                "which nobody typed, or of which it is not stated which is meant; you are asked once "
+                "for all of them"
             )
             return Finding(decision=Ask(why), reason=why, evidence=whole, is_for_task=True)
         why = f"it is what was stated: {book.intents[match.number].tool}"

@@ -60,6 +60,7 @@ from rightcall.trust.typed_values import TypedValues
 _GAP = "{}"
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
 _LONGEST_GAP = 500
+_HARMS: Mapping[Kind | None, str] = {"web": "a link", "address": "an address"}
 MOST_SHOWN = 20
 """Values in one question, at most."""
 _MENTIONABLE: tuple[Kind, ...] = ("account", "address", "web", "amount", "date")
@@ -465,12 +466,13 @@ class IntentBook:
                 return None
 
     def _harm_in(self, leaf: JsonValue) -> str:
-        """The link, address or account in a free value that was neither typed nor stated, in short."""
+        """What in a free value was neither typed nor stated: its kind, as a model reads these words."""
         text = as_text(leaf)
         for token in (*active(text), *accounts(text)):
-            if not self.is_stated(token) and not self._typed.is_typed(token, looks_like(token)):
-                return repr(token[:80])
-        return "it"
+            kind = looks_like(token)
+            if not self.is_stated(token) and not self._typed.is_typed(token, kind):
+                return _HARMS.get(kind, "an account")
+        return "what is"
 
     def _is_harmless(self, leaf: JsonValue) -> bool:
         """Whether every link, address and account in a free value was typed or stated."""
@@ -546,17 +548,16 @@ class IntentBook:
             case AtMost():
                 limits = [_number(limit) for limit, _ in self._bounds(value)]
                 bound = " or ".join(limits[:3]) or "nothing: it gave none"
-                given = as_text(leaf)
-                is_number = _NUMBER.fullmatch(given.removeprefix("-")) is not None
-                shown = f"and {given} is not within 0 and that" if is_number else "and it is no number"
-                return f"{name} is stated as at most {bound}, {shown}"
+                words = f"{name} is stated as at most {bound}"
+                if _NUMBER.fullmatch(as_text(leaf)) is None:
+                    # What a model wrote is not repeated to it.
+                    words += ", and this is no plain number from 0 on"
+                return words
             case str() | int() | float():
                 return f"{name} is stated as {as_text(value)!r}"
             case Free():
-                return (
-                    f"{name} may be anything without a link, an address or an account that was neither "
-                    f"typed nor stated, and {self._harm_in(leaf)} is one"
-                )
+                harm = self._harm_in(leaf)
+                return f"{name} may be anything, but {harm} in it was neither typed nor stated"
             case OneOf(values):
                 return f"{name} is stated as one of {len(values)} others"
             case Day(date):
