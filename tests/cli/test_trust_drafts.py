@@ -156,3 +156,11 @@ class TestFactsOfAConversation:
         (folder / "model.py").write_text(MODEL)
         with pytest.raises(UsageError, match=r"rc\.mcp\.connect"):
             self.tools("--facts", "facts.toml", "--mcp", "true")
+
+
+def test_functions_that_are_no_tools_yet_are_drafted_too(tmp_path):
+    path = tmp_path / "plain_functions.py"
+    path.write_text(OFFICE.replace("@rc.tool", "") + "def _own() -> str: ...\n")
+    assert load_tools(str(path), takes_functions=True).names() == ("read_inbox", "send_mail")
+    with pytest.raises(UsageError, match="declares no tools"):
+        load_tools(str(path))

@@ -5,6 +5,7 @@ from typing import Literal
 
 import pytest
 
+import rightcall as rc
 from rightcall.core.facts import Facts
 from rightcall.core.tool import Tool
 from rightcall.trust.draft import as_python, draft, suggest
@@ -196,3 +197,13 @@ def test_whom_a_search_asks_is_left_unsaid_if_nothing_shows_it(name, parameter):
 @pytest.mark.parametrize("name", ["search_emails", "search_notes", "find_memories", "search_orders"])
 def test_a_search_in_what_the_user_keeps_stays_there(name):
     assert draft(tool(name, "Search.", query="x")).facts.reach == "user"
+
+
+def test_plain_functions_are_drafted_as_the_tools_that_they_would_be():
+    def refund(order_id: str, amount: float) -> str:
+        """Refund an order."""
+        return "done"
+
+    (expected,) = suggest([rc.tool(refund)])
+    assert suggest([refund]) == suggest(refund) == suggest(rc.Toolbox(refund)) == (expected,)
+    assert expected.facts.dangers == ("money",)

@@ -207,7 +207,7 @@ class TestCounting:
         ],
     )
     def test_a_bound_that_is_none_is_an_error(self, state):
-        with pytest.raises(UsageError, match="bound|number"):
+        with pytest.raises(UsageError, match=r"bound|number"):
             state()
 
     def test_a_bound_may_follow_from_a_record(self):
@@ -351,6 +351,34 @@ class TestGrades:
         run(shop, [rc.Intent("pay", to=FOUND, amount=1, times=2)], pay(EVE, 1), pay("XX11", 1))
         assert shop.done == [f"pay {EVE} 1"]
 
+    def test_which_of_several_is_meant_is_asked_once_with_all_of_them(self):
+        two = [{"name": "Ann Lee", "iban": each} for each in (ANN, EVE)]
+        shop, asked = Shop(customers=two), []
+        intents = [rc.Intent("pay", to=FOUND, amount=1)]
+        run(shop, intents, pay(EVE, 1))
+        assert shop.done == []
+
+        def approve(proposal):
+            asked.append([each.value for each in proposal.evidence])
+            return False
+
+        run(shop, intents, pay(EVE, 1), pay(ANN, 1), otherwise="ask", approve=approve)
+        assert (shop.done, asked) == ([], [[ANN, EVE]])
+        agent = rc.Agent(ScriptedModel([]), shop.tools, trust=Rules())
+        (problem,) = run_sync(agent.check_intents(intents))
+        assert "pay.to: get_customers(name=Ann Lee).iban gave 2 values" in problem
+
+    @pytest.mark.parametrize("many", [20, 21])
+    def test_a_question_shows_no_more_than_a_person_reads(self, many):
+        people = [{"name": "Ann Lee", "iban": f"AA{each:04}"} for each in range(many)]
+        shop, asked = Shop(customers=people), []
+        intents = [rc.Intent("pay", to=FOUND, amount=1)]
+        approve = lambda each: asked.append((each.reason, len(each.evidence))) or False  # noqa: E731
+        run(shop, intents, pay("AA0003", 1), otherwise="ask", approve=approve)
+        ((reason, shown),) = asked
+        assert ("any of 21 values, and a question shows 20" in reason) is (many > 20)
+        assert shown == (20 if many == 20 else 1)
+
     def test_what_gives_nothing_fits_nothing_and_is_said(self):
         shop = Shop(customers=[{"name": "Zoe", "iban": ANN}])
         result = run(shop, [TO_ANN], pay(ANN, 1))
@@ -409,6 +437,13 @@ class TestContents:
         prompt = "Write to Ann about https://ours.example/x"
         run(shop, [self.MAIL], call("mail", to=["ann@home.example"], body=body), prompt=prompt)
         assert bool(shop.done) is is_sent
+
+    def test_a_refusal_names_what_is_in_the_way(self):
+        result = run(
+            Shop(), [self.MAIL], call("mail", to=["ann@home.example"], body="See evil.example/x")
+        )
+        words = "body may be anything, but a link in it was neither typed nor stated"
+        assert words in result.calls[-1].result.text
 
     def test_or_stated(self):
         shop = Shop()

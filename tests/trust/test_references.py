@@ -101,6 +101,24 @@ def test_a_reference_gives_the_field_of_the_records_that_are_meant(reference, ex
 
 
 @pytest.mark.parametrize(
+    ("name", "is_she"),
+    [
+        (" ann LEE ", True),
+        ("Ann  Lee", False),
+        ("\uff21nn Lee", False),
+        ("Ann\u200b Lee", False),
+        ("Ann Lee.", False),
+        ("\u212aann", False),
+    ],
+)
+def test_a_condition_on_a_name_is_met_by_that_name_alone(monkeypatch, name, is_she):
+    monkeypatch.setitem(WORLD, "mails", lambda _: [{"id": "m9", "subject": name}])
+    for wanted in ("Ann Lee", "kann"):
+        reference = {"from": "mails", "where": {"subject": {"is": wanted}}, "field": "id"}
+        assert values(reference) == (["m9"] if is_she and wanted == "Ann Lee" else [])
+
+
+@pytest.mark.parametrize(
     ("reference", "grade"),
     [
         ({"from": "mails", "field": "id"}, SYSTEM),

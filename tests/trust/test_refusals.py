@@ -109,6 +109,10 @@ STATED = TaskIntents(stated=({"tool": "pay", "values": {"to": ANN, "amount": {"a
     ("arguments", "words"),
     [
         ({"to": ANN, "amount": 41}, "amount is stated as at most 40"),
+        (
+            {"to": ANN, "amount": -1000},
+            "amount is stated as at most 40, and this is no plain number from 0 on",
+        ),
         ({"to": ANN}, "amount is stated, and left out"),
         (
             {"to": ANN, "amount": 40, "from_account": "AT611904300234573201"},

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import isfunction
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -79,8 +80,11 @@ def add_manifests(box: Toolbox, options: Namespace, taken: tuple[str, ...] = ())
     return box
 
 
-def load_tools(*places: str) -> Toolbox:
-    """The tools at these paths: what a file declares by ``@tool``, ``Tool`` or ``Toolbox``, or lists."""
+def load_tools(*places: str, takes_functions: bool = False) -> Toolbox:
+    """The tools at these paths: what a file declares by ``@tool``, ``Tool`` or ``Toolbox``, or lists.
+
+    ``takes_functions``: of a file that declares none, its own public functions.
+    """
     boxes = []
     for place in places:
         path, name = split(place)
@@ -89,10 +93,23 @@ def load_tools(*places: str) -> Toolbox:
             boxes.append(Toolbox(named_object(module, path, name)))
             continue
         declared = _declared_tools(module)
+        if not declared and takes_functions:
+            boxes.append(Toolbox(_functions_of(module)))
+            if boxes[-1].names():
+                continue
         if not declared:
             raise UsageError(f"{path} declares no tools; decorate a function with @rc.tool")
         boxes.append(Toolbox(list(declared.values())))
     return Toolbox(boxes)
+
+
+def _functions_of(module: ModuleType) -> list[Any]:
+    """The public functions that a file defines itself."""
+    found = []
+    for name, value in vars(module).items():
+        if isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_"):
+            found.append(value)
+    return found
 
 
 def declares_tools(place: str) -> bool:

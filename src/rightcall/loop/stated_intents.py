@@ -163,7 +163,10 @@ async def check_references(setup: Setup, intents: Any) -> list[str]:
     stated = note_intents(intents, setup)
     assert setup.trust is not None
     guard = make_guard(setup, setup.trust, None)
-    return [each.problem for each in await look_up(setup, guard, stated) if each.problem]
+    resolutions = await look_up(setup, guard, stated)
+    guard.state(TaskIntents(stated=stated, resolutions=resolutions))
+    assert guard.book is not None
+    return [*[each.problem for each in resolutions if each.problem], *guard.book.ambiguous]
 
 
 async def look_up(setup: Setup, guard: "Guard", stated: Sequence[JsonValue]) -> tuple[Resolution, ...]:

@@ -19,6 +19,7 @@ from rightcall.core.options import NameCheckedMeta, check_keywords
 from rightcall.core.references import follow
 from rightcall.core.tool import Tool
 from rightcall.declare.returns import returns_of
+from rightcall.declare.toolbox import Toolbox
 from rightcall.trust.facts import enum_values, properties_of
 from rightcall.trust.facts_file import schema_hash
 from rightcall.trust.kinds import is_contact, is_identity, kind_of, named_words, words_of
@@ -118,14 +119,14 @@ def suggest(
     outputs: Mapping[str, JsonObject] | None = None,
     samples: Mapping[str, Any] | None = None,
 ) -> tuple[Draft, ...]:
-    """Draft facts for tools, a toolbox or an agent's tools, for a person to review.
+    """Draft facts for tools, functions, a toolbox or an agent's tools, for a person to review.
 
     They are taken from names, schemas and formats; the same every time. What a function returns is known
     from its annotations; for a function that returns a ``dict``, give what it returned once in
     ``samples``, by tool. ``outputs`` has the schemas of other tools' results.
     """
     drafts = []
-    for tool in getattr(tools, "tools", tools):
+    for tool in _tools_of(tools):
         output = (outputs or {}).get(tool.name)
         if output is None and samples is not None and tool.name in samples:
             output = _schema_of(samples[tool.name])
@@ -134,6 +135,16 @@ def suggest(
             output = returns.schema
         drafts.append(draft(tool, output))
     return tuple(drafts)
+
+
+def _tools_of(source: Any) -> Iterator[Tool]:
+    """The tools that are meant; a plain function is taken for the tool that it would be."""
+    source = getattr(source, "tools", source)
+    for each in [source] if callable(source) or isinstance(source, Tool) else source:
+        if isinstance(each, Tool):
+            yield each
+        else:
+            yield from Toolbox(each)
 
 
 def _schema_of(sample: JsonValue) -> JsonObject:
@@ -275,7 +286,10 @@ class _Drafter:
             self.unsure["identity"] = "confirm that nobody else can enter contacts"
         elif fields:
             self.say("somebody may have typed them", untrusted=fields)
-            self.unsure["untrusted"] = "leave out the fields that only your own system fills in"
+            self.unsure["untrusted"] = (
+                "leave out the fields that only your own system fills in, and add what customers typed "
+                "themselves: an address, an account"
+            )
         else:
             self.say("it returns numbers, days, identifiers and addresses only", untrusted=False)
             self.unsure["untrusted"] = "confirm that nobody outside can choose them"

@@ -61,7 +61,7 @@ class ResolvedFacts(Struct, frozen=True, kw_only=True):
     bounded: tuple[str, ...] = ()
     """The parameters that are amounts."""
     numbers: frozenset[str] = frozenset()
-    """Of a tool that moves money: the names of numbers in it that are not stated to be something else."""
+    """Of a tool that moves money: the names of numbers that are not stated to be something else."""
     widens: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By parameter: the choices that give more access; empty: not listed, so a choice's name decides."""
     flags: frozenset[str] = frozenset()
@@ -244,7 +244,7 @@ def _may_be_amount(tool: Tool, name: str, kind: Kind | None) -> bool:
 
 
 def _is_number(whole: JsonObject, schema: Any, depth: int = 0) -> bool:
-    """Whether a schema takes numbers, in a list or as an alternative as well; listed ones are choices."""
+    """Whether a schema takes numbers, also in a list or as an alternative; listed ones are choices."""
     schema = follow(whole, schema)
     if not isinstance(schema, Mapping) or depth > _MOST_DEPTH or enum_values(schema):
         return False

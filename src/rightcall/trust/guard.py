@@ -28,7 +28,7 @@ from rightcall.trust.evidence import (
     tool_knowledge,
 )
 from rightcall.trust.facts import WORST
-from rightcall.trust.intent_book import IntentBook, IntentMatch
+from rightcall.trust.intent_book import MOST_SHOWN, IntentBook, IntentMatch
 from rightcall.trust.pieces import Label, Piece, attached_pieces, pieces_of
 from rightcall.trust.rules import (
     Finding,
@@ -520,7 +520,12 @@ class Guard:
             uses = (*self._amounts_used(checked.arguments, knowledge), *match.uses)
             self.tally.reserve(checked.call.id, uses)
         if match.asked:
+            if wide := book.too_wide(match.number, self._kind_of):
+                return self._refuse_call(wide, match.asked)
             whole = book.outside_values(self._kind_of) or match.asked
+            if len(whole) > MOST_SHOWN:
+                words = f"the task's intents rest on {len(whole)} such values, and a question shows"
+                return self._refuse_call(f"{words} {MOST_SHOWN}: narrow them", match.asked)
             if not book.are_shown(match.asked, whole):
                 # A yes to what is shown for the task says nothing about this.
                 why = "what it names rests on what outsiders wrote or chose"
@@ -528,7 +533,8 @@ class Guard:
                 return Finding(decision=Ask(why), reason=why, evidence=match.asked, remember=told)
             why = (
                 "the task's stated intents rest on these values, which outsiders wrote or chose, "
-                "or which nobody typed; you are asked once for all of them"
+                "which nobody typed, or of which it is not stated which is meant; you are asked once "
+                "for all of them"
             )
             return Finding(decision=Ask(why), reason=why, evidence=whole, is_for_task=True)
         why = f"it is what was stated: {book.intents[match.number].tool}"

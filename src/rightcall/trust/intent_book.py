@@ -40,6 +40,7 @@ from rightcall.trust.references import (
     as_text,
     is_mentioned,
     mentioned_in,
+    references_of,
     top_references,
     words_for,
 )
@@ -59,6 +60,9 @@ from rightcall.trust.typed_values import TypedValues
 _GAP = "{}"
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
 _LONGEST_GAP = 500
+_HARMS: Mapping[Kind | None, str] = {"web": "a link", "address": "an address"}
+MOST_SHOWN = 20
+"""Values in one question, at most."""
 _MENTIONABLE: tuple[Kind, ...] = ("account", "address", "web", "amount", "date")
 
 
@@ -104,7 +108,30 @@ class IntentBook:
         given = iter(task.resolutions or ())
         for reference in top_references(stated):
             self._resolved[id(reference)] = next(given, Resolution())
+        self.ambiguous: list[str] = []
+        """Of which references it is not stated which of several values is meant."""
+        for intent in self.intents:
+            self._note_ambiguous(intent)
         self._note_exact()
+
+    def _note_ambiguous(self, intent: Intent) -> None:
+        """Let a person be asked where a reference gives more values than the intent has calls."""
+        if intent.each:
+            return
+        for name, value in intent.values.items():
+            for reference in references_of(value):
+                known = self._resolved[id(reference)]
+                number = len({spell(as_text(each.value)) for each in known.candidates})
+                if number <= (intent.times or 1):
+                    continue
+                graded = [replace(each, grade=OUTSIDE) for each in known.candidates]
+                self._resolved[id(reference)] = replace(known, candidates=tuple(graded))
+                if all(each.grade == OUTSIDE for each in known.candidates):
+                    continue
+                self.ambiguous.append(
+                    f"{intent.tool}.{name}: {words_for(reference)} gave {number} values, and it is not "
+                    "stated which is meant: narrow it with where or pick, or say times= or each="
+                )
 
     def _note_exact(self) -> None:
         """Note what was stated: it may stand in a content."""
@@ -256,7 +283,9 @@ class IntentBook:
                     # A model may leave a text open, and nobody to whom it goes.
                     found = replace(found, grade=OUTSIDE)
                 if found is None:
-                    wrong.append((evidence_at(place, as_text(leaf), "nowhere"), self._told(name, value)))
+                    wrong.append(
+                        (evidence_at(place, as_text(leaf), "nowhere"), self._told(name, value, leaf))
+                    )
                 elif found.grade == OUTSIDE:
                     origin: Origin = "untrusted" if found.source else "nowhere"
                     asked.append(evidence_at(place, as_text(leaf), origin, found.source))
@@ -436,6 +465,15 @@ class IntentBook:
                 # Objects are compared as a whole.
                 return None
 
+    def _harm_in(self, leaf: JsonValue) -> str:
+        """What in a free value was neither typed nor stated: its kind, as a model reads these words."""
+        text = as_text(leaf)
+        for token in (*active(text), *accounts(text)):
+            kind = looks_like(token)
+            if not self.is_stated(token) and not self._typed.is_typed(token, kind):
+                return _HARMS.get(kind, "an account")
+        return "what is"
+
     def _is_harmless(self, leaf: JsonValue) -> bool:
         """Whether every link, address and account in a free value was typed or stated."""
         if self.task.by == "model":
@@ -494,7 +532,7 @@ class IntentBook:
                 found.append((number * value.scale + value.plus, candidate))
         return found
 
-    def _told(self, name: str, value: Value) -> str:
+    def _told(self, name: str, value: Value, leaf: JsonValue) -> str:
         """What was stated for a parameter, without a value that was looked up."""
         match value:
             case Found() | Mentioned():
@@ -509,11 +547,17 @@ class IntentBook:
                 return f"{name} is stated as {field or 'the result'} of the act {label!r}"
             case AtMost():
                 limits = [_number(limit) for limit, _ in self._bounds(value)]
-                return (
-                    f"{name} is stated as at most {' or '.join(limits[:3]) or 'nothing: it gave none'}"
-                )
+                bound = " or ".join(limits[:3]) or "nothing: it gave none"
+                words = f"{name} is stated as at most {bound}"
+                if _NUMBER.fullmatch(as_text(leaf)) is None:
+                    # What a model wrote is not repeated to it.
+                    words += ", and this is no plain number from 0 on"
+                return words
             case str() | int() | float():
                 return f"{name} is stated as {as_text(value)!r}"
+            case Free():
+                harm = self._harm_in(leaf)
+                return f"{name} may be anything, but {harm} in it was neither typed nor stated"
             case OneOf(values):
                 return f"{name} is stated as one of {len(values)} others"
             case Day(date):
@@ -544,11 +588,27 @@ class IntentBook:
         shown: dict[tuple[str, str], Evidence] = {}
         for intent in self.intents:
             for name, value in intent.values.items():
-                for text, source in self._outside_in(value, kind_of(intent.tool, name)):
+                outside = list(self._outside_in(value, kind_of(intent.tool, name)))
+                if len(outside) > MOST_SHOWN:
+                    # Nobody reads so many, and so a yes would not be for them.
+                    continue
+                for text, source in outside:
                     origin: Origin = "untrusted" if source else "nowhere"
                     at = f"{intent.tool}.{name}"
                     shown.setdefault((at, text), Evidence(at, text[:_LONGEST_GAP], origin, source))
         return tuple(shown.values())
+
+    def too_wide(self, number: int, kind_of: Callable[[str, str], Kind | None]) -> str:
+        """Which value of an intent may be too many others to ask a person about; empty if none."""
+        intent = self.intents[number]
+        for name, value in intent.values.items():
+            count = len(list(self._outside_in(value, kind_of(intent.tool, name))))
+            if count > MOST_SHOWN:
+                return (
+                    f"{name} is stated as any of {count} values, and a question shows {MOST_SHOWN}: "
+                    "narrow it with where or pick"
+                )
+        return ""
 
     def _outside_in(self, value: Value, kind: Kind | None) -> Iterator[tuple[str, str]]:
         match value:

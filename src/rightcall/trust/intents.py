@@ -250,8 +250,8 @@ def found(
 def at_most(value: float | Found, *, scale: float = 1, plus: float = 0) -> AtMost:
     """A bound for an amount: ``value`` times ``scale`` plus ``plus``, for all calls of the intent.
 
-    It bounds the sum of all calls of the intent, to whomever they go; with ``each``, the sum to each value
-    of that parameter.
+    It bounds the sum of all calls of the intent, to whomever they go; with ``each``, the sum to each
+    value of that parameter.
     """
     return _read_at_most({"at_most": value, "scale": scale, "plus": plus}, "at_most")
 

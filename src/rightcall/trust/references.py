@@ -372,12 +372,30 @@ def _fits(value: JsonValue, condition: Condition, wanted: JsonValue) -> bool:
     if condition.relation == "is":
         if isinstance(condition.value, Day):
             return as_text(value).startswith(as_text(wanted))
+        if isinstance(value, str) and isinstance(wanted, str):
+            return _is_same_name(value, wanted)
         return is_same(value, wanted)
     given = plain(as_text(value)).casefold()
     sought = plain(as_text(wanted)).casefold()
     if condition.relation == "contains":
         return sought in given
     return given.startswith(sought)
+
+
+def _is_same_name(one: str, other: str) -> bool:
+    """Whether two texts are the same, apart from case and the space around them.
+
+    What only looks the same is somebody else: wide letters, doubled spaces, characters that nobody sees.
+    """
+    one, other = one.strip(), other.strip()
+    if len(one) != len(other):
+        return False
+    for mine, theirs in zip(one, other, strict=True):
+        # Both ways: K, the sign for Kelvin, has the small letter k, and is not its capital.
+        is_case = mine.swapcase() == theirs and theirs.swapcase() == mine
+        if mine != theirs and not is_case:
+            return False
+    return True
 
 
 def _pick(

@@ -57,7 +57,7 @@ def run(options: Namespace) -> int:
 def _suggest(options: Namespace) -> int:
     if not (options.tools or options.manifests or options.servers):
         raise UsageError("which tools? rightcall tools trust suggest FILE.py, --manifest or --mcp")
-    own = load_tools(*options.tools)
+    own = load_tools(*options.tools, takes_functions=True)
     others = list(add_manifests(own, options))[len(own) :]
     served = tools_of_servers(options)
     if options.json:
