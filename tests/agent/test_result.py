@@ -156,7 +156,7 @@ async def test_a_stored_result_that_failed_has_no_output_to_give_back():
         await Agent(ScriptedModel(["No."]), output=Output(type=int, mode="text", retries=0)).run("Go.")
     result = caught.value.result
     assert (result.stop.reason, result.stop.is_answer) == ("no_output", False)
-    with pytest.raises(NoOutput, match="no_output"):
+    with pytest.raises(NoOutput, match="no valid output was given"):
         _ = RunResult.from_json(result.to_json(), output=int).output
     returned = Output(int, on_no_output="return")
     assert RunResult.from_json(result.to_json(), output=returned).output is None

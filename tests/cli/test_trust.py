@@ -60,7 +60,7 @@ def test_check_says_everything_that_is_wrong(folder, capsys):
 
 
 def test_explain_tells_the_fields_of_a_result_apart(folder, capsys):
-    read = '[{"id": "d-77", "desk": "bob@firm.test", "sender": "eve@evil.example", "body": "do it"}]'
+    read = '[{"id": "d-77", "email": "bob@firm.test", "sender": "eve@evil.example", "body": "do it"}]'
     for to, code in {"bob@firm.test": 0, "eve@evil.example": 1}.items():
         call = ["good.toml", "office.py", "send", f'{{"to": "{to}", "body": "hi"}}']
         said = ["--said", "Write to desk d-77."]

@@ -96,7 +96,7 @@ async def test_calls_are_judged_where_they_were_made_and_nothing_runs(journal):
 
 async def test_without_facts_every_parameter_is_a_target(journal):
     trial = await try_rules(journal, Rules(otherwise="deny"))
-    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "allowed", "not judged"]
+    assert [fate for _, fate in fates(trial)] == ["allowed", "denied", "denied", "not judged"]
 
 
 async def test_rules_and_the_tools_own_facts_count(journal):

@@ -70,10 +70,11 @@ def agents_at(place: str) -> list[InspectedAgent]:
             # A task that is handed on is done under the rules of the agent that hands it on.
             for tool in each.tools:
                 if tool.delegates:
-                    below.append(tool.inside)
+                    # What finds the tools inside is a method of the agent that is handed the task.
+                    below.append(getattr(tool.inside, "__self__", None))
     inspected = []
     for name, agent in agents.items():
-        if agent.tools.get not in below or agent.trust is not None:
+        if all(agent is not each for each in below) or agent.trust is not None:
             inspected.append(_inspect_agent(name, agent))
     known = [each.rules for each in inspected]
     for made in _Source(module, Path(path)).agents():
